@@ -19,11 +19,13 @@ import pytest
 import tolcost
 from tolcost.apps.paper.command import NEXT
 from tolcost.cli import run
+from tolcost.elaborate.values import Value
 from tools import readme
 
 ROOT = Path(__file__).parent.parent
 TOUR, TUTORIAL = ROOT / "docs" / "tour.md", ROOT / "docs" / "tutorial.md"
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
+MOST_TYPES = 80
 TYPO = "tol x: R [n]\ny := map(x, exq(*)) + z\n"
 
 
@@ -69,6 +71,29 @@ def said_again(text: str, page: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_the_tour_shows_what_the_commands_say(tour: str, capsys: pytest.CaptureFixture[str]) -> None:
     said_again(tour, TOUR, capsys)
+
+
+def test_the_types_on_the_way_are_few_and_where_the_tour_says() -> None:
+    """Each row names a file that defines its types; no node or value is left out."""
+    table = TOUR.read_text("utf-8").split("## The types on the way")[1].split("\n## ")[0]
+    found: list[str] = []
+    files: list[Path] = []
+    for row in re.findall(r"^\|(.*)\|$", table, re.MULTILINE)[2:]:
+        where, types, _ = row.split("|", 2)
+        files = [ROOT / "tolcost" / file for file in re.findall(r"`([^`]+)`", where)] or files
+        classes = {node.name for file in files for node in parsed(file) if isinstance(node, ast.ClassDef)}
+        named = re.findall(r"`(\w+)`", types)
+        assert classes.issuperset(named), row
+        found += named
+    assert len(found) == len(set(found)) <= MOST_TYPES
+    nodes = {node.name for node in parsed(ROOT / "tolcost/atoms/nodes.py") if isinstance(node, ast.ClassDef)}
+    values = {one.__name__ for one in Value.__args__ if one.__module__ == "tolcost.elaborate.values"}
+    assert (nodes | values).issubset(found)
+
+
+def parsed(file: Path) -> list[ast.stmt]:
+    """The statements of a module."""
+    return ast.parse(file.read_text("utf-8")).body
 
 
 def test_the_page_on_gradients_shows_what_the_commands_say(

@@ -60,7 +60,7 @@ _LONGEST_PIECE = 72
 """Characters of source text quoted within a line."""
 
 
-def on_one_line(span: Span) -> str:
+def on_one_line(span: Span, longest: int = _LONGEST_PIECE) -> str:
     """Return the text of a span on one line, shortened if it is long; nothing for ``NOWHERE``.
 
     >>> source = Source("demo", "y := (a + b) * (c + d)")
@@ -68,7 +68,7 @@ def on_one_line(span: Span) -> str:
     '(a + b) * (c + d)'
     """
     text = " ".join(_balanced(span).text.split())
-    return text if len(text) <= _LONGEST_PIECE else f"{text[: _LONGEST_PIECE - 1]}…"
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def _balanced(span: Span) -> Span:

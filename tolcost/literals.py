@@ -25,9 +25,24 @@ _TOKEN = re.compile(
     |(?P<sign>[\[\],]))""",
     re.VERBOSE,
 )
+_MEMORY = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?)\s*([kMGT]i?)?B?")
 _MOST_CHARACTERS = 1_000_000
 _MOST_DIGITS = 1_000
 _DEEPEST = 32
+
+
+def read_memory(text: str) -> int:
+    """Read an amount of memory, in bytes.
+
+    >>> read_memory("80GB"), read_memory("1.5 GiB")
+    (80000000000, 1610612736)
+    """
+    match = _MEMORY.fullmatch(text.strip())
+    if match is None:
+        raise NoLiteralError("an amount of memory is such as 80GB or 24GiB")
+    prefix = match[2] or ""
+    base = 1024 if prefix.endswith("i") else 1000
+    return int(Fraction(match[1]) * base ** (" kMGT".index(prefix[0]) if prefix else 0))
 
 
 def read_literal(text: str) -> Literal:

@@ -94,6 +94,9 @@ theorem: conformance
 referee: $(VENV)/run.stamp
 	$(BIN)/tolcost referee --format md --output reports/referee.md
 	$(BIN)/tolcost referee --format csv --output reports/referee.csv
+	$(BIN)/python -m tools.referee.windows
+	$(BIN)/tolcost plan --calculators --format md --output reports/calculators.md
+	$(BIN)/tolcost plan --calculators --format csv --output reports/calculators.csv
 	$(BIN)/tolcost referee --witnesses reports/data --format md --output reports/witnesses.md
 	$(BIN)/tolcost referee --witnesses reports/data --format csv --output reports/witnesses.csv
 
@@ -151,6 +154,7 @@ soak: $(VENV)/dev.stamp $(BENCH)/stamp
 	$(BIN)/python -m tools.programs.soak $(N) --twice --jobs $(JOBS)
 	$(BIN)/python -m tools.programs.soak $(N) --loops --jobs $(JOBS)
 	$(BIN)/python -m tools.programs.soak $(N) --spaces --jobs $(JOBS)
+	$(BIN)/python -m tools.programs.recursions $(N)
 	$(BIN)/python -m tools.programs.lengths_apart $(N)
 	$(BIN)/python -m tools.programs.asked $(N)
 	$(BIN)/python -m tools.programs.otherwise $(N)

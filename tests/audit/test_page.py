@@ -20,6 +20,8 @@ SET = """const i = [...document.querySelectorAll('#live-dims input')].find(
     i => i.type === arguments[0] && i.dataset.name === arguments[1]);
   i.value = arguments[2]; i.dispatchEvent(new Event('input'));
   return document.getElementById('live-eops').dataset.value"""
+STARTS = """return [...document.querySelectorAll('#live-dims input[type=number]')].map(
+  i => [i.dataset.name, Number(i.value)])"""
 CHOOSE = """const s = document.getElementById('live-form');
   s.value = [...s.options].find(o => o.textContent.startsWith(arguments[0])).value;
   s.dispatchEvent(new Event('change'))"""
@@ -73,11 +75,21 @@ def test_a_slider_gives_the_value_that_python_gives(page: Browser, operator: str
     form = analyse_instance(row.verified, open_library()).eops
     symbols = sorted(form.free, key=lambda s: s.name)
     page.run(CHOOSE, f"{operator} (")
-    values = dict.fromkeys(symbols, 8)
+    start = dict(page.run(STARTS))
+    values = {symbol: start[symbol.name] for symbol in symbols}
     for place, symbol in enumerate(symbols):
         values[symbol] = 700 + 13 * place if symbol.name == "n" else 3 + place
         shown = page.run(SET, "range", symbol.name, str(values[symbol]))
         assert int(shown) == evaluate(form, values)
+
+
+def test_a_form_starts_at_typical_lengths_at_which_it_holds(page: Browser) -> None:
+    page.run(CHOOSE, "MatMul (")
+    assert page.run("return document.getElementById('live-eops').dataset.value") == str(2 * 1024**3)
+    for n in range(page.run("return document.getElementById('live-form').options.length")):
+        page.run("const s = document.getElementById('live-form'); s.selectedIndex = arguments[0];"
+                 "s.dispatchEvent(new Event('change'))", n)  # fmt: skip
+        assert "needs" not in page.run("return document.getElementById('live-eops').textContent")
 
 
 def test_integers_are_exact_beyond_any_double(page: Browser) -> None:

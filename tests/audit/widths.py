@@ -99,7 +99,7 @@ def _line(text: str) -> Line:
 
 
 def least_width(table: list[Row]) -> float:
-    """Estimate how narrow a browser can make a table: lines break at spaces, and nowhere else."""
+    """Estimate how narrow a browser can make a table: lines break at spaces, words after hyphens."""
     columns = (
         max(_longest(line) for row in table if n < len(row) for line in row[n]) for n in range(len(table[0]))
     )
@@ -107,7 +107,7 @@ def least_width(table: list[Row]) -> float:
 
 
 def _longest(line: Line) -> float:
-    codes, words = line.code.split() or [""], line.text.split() or [""]
+    codes, words = line.code.split() or [""], re.split(r"\s+|(?<=-)", line.text)
     return max(
         max(line_width(Line(code=code)) for code in codes), max(line_width(Line(word)) for word in words)
     )

@@ -174,6 +174,21 @@ def test_json_is_the_contract() -> None:
     assert content["unchanged"] == ["ok.tol"]
 
 
+def test_badges_say_the_outcome() -> None:
+    kept = GateReport("tolcost.lock", ("a.tol", "b.tol"))
+    over = HeldBudget("a.tol", "exceeded", "eops <= 1", "eops")
+    for what, told in (
+        (kept, "ok, 2 programs"),
+        (replace(kept, budgets=(over,)), "over budget, 1 of 2 programs"),
+        (replace(kept, changes=(change("costlier", "a.tol"),)), "costlier, 1 of 2 programs"),
+    ):
+        badge = json.loads(write_report(what, "badge"))
+        assert (badge["schemaVersion"], badge["message"]) == (1, told)
+        drawn = ElementTree.fromstring(write_report(what, "svg"))
+        texts = [one.text for one in drawn.iter("{http://www.w3.org/2000/svg}text")]
+        assert texts == ["cost", told]
+
+
 @pytest.mark.parametrize("form", GATE_FORMATS)
 def test_nothing_that_acts_on_a_screen_gets_out(form: str) -> None:
     text = write_report(HOSTILE, form)

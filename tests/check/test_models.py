@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import onnx
 import pytest
@@ -49,6 +50,62 @@ def test_a_costlier_model_names_the_operator(project: Project) -> None:
         assert said.code == 1
         assert "  eops    costlier (never cheaper)  24*batch       27*batch       3*batch\n" in said.out
         assert "    Relu was 0, is 3*batch\n" in said.out
+
+
+def chain(project: Project, widths: Sequence[int], names: str = "/layers.{}/MatMul") -> None:
+    """A model of products, one after the other."""
+    made = [
+        helper.make_node("MatMul", [f"h{n}", f"w{n}"], [f"h{n + 1}"], name=names.format(n))
+        for n in range(len(widths) - 1)
+    ]
+    weights = [
+        helper.make_tensor(f"w{n}", TensorProto.FLOAT, pair, [0.0] * (pair[0] * pair[1]))
+        for n, pair in enumerate(pairwise(widths))
+    ]
+    x = helper.make_tensor_value_info("h0", TensorProto.FLOAT, ["batch", widths[0]])
+    y = helper.make_tensor_value_info(f"h{len(widths) - 1}", TensorProto.FLOAT, None)
+    graph = helper.make_graph(made, "net", [x], [y], weights)
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), project.root / "net.onnx"
+    )
+
+
+@pytest.mark.parametrize(
+    "widths, names, told",
+    [
+        (
+            [4, 8, 16, 3],
+            "/layers.{}/MatMul",
+            "most in /layers.1/MatMul (was 128*batch, is 256*batch) and in 1 more",
+        ),
+        ([4, 8, 9, 3], "node_{}", "most in node_1 (was 128*batch, is 144*batch) and in 1 more"),
+        ([4, 8, 8, 8, 3], "node_{}", "most in node_2 (new, 128*batch)"),  # names are others, nodes the same
+    ],
+)
+def test_a_costlier_model_names_the_node(project: Project, widths: list[int], names: str, told: str) -> None:
+    chain(project, [4, 8, 8, 3])
+    project.locked()
+    chain(project, widths, names)
+    for against in ("", "--base HEAD"):
+        assert f"; {told}" in project.check(against).out
+
+
+def test_an_input_of_another_size_is_named(project: Project) -> None:
+    chain(project, [4, 8, 3])
+    project.locked()
+    chain(project, [3, 8, 3])
+    said = project.check()
+    assert said.code == 3
+    assert "the input `h0` was float32[batch, 4] and is float32[batch, 3]: each is costed" in said.out
+
+
+def test_nodes_that_are_not_costed_are_told_though_nothing_changed(project: Project) -> None:
+    model(project, LINEAR, UNKNOWN)
+    project.locked()
+    for _ in range(2):  # from a seal, too
+        said = project.check()
+        assert said.code == 0
+        assert "note: some nodes are not costed, and a change of them is not seen, in net.onnx" in said.out
 
 
 def test_a_model_that_is_not_costed_is_not_cheaper(project: Project) -> None:
@@ -158,6 +215,9 @@ def test_a_step_of_training(project: Project) -> None:
     assert "kept" in said.out
     project.file("tolcost.toml", STEP.replace("1 MB", "100 B"))
     assert "train_peak" in project.check().out
+    rested = [line for line in project.lock.splitlines() if '"net.onnx#step","uses"' in line.replace(" ", "")]
+    assert any("optimizers/adamw.tol" in line for line in rested)
+    assert any("backward/sum.tol" in line for line in rested)
 
 
 @pytest.mark.parametrize(

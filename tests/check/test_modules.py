@@ -115,6 +115,7 @@ def test_paths_select_files_and_a_name_selects_a_model(locked: Project) -> None:
         ('[modules."a:b"]\nshapes = { x = 1 }', "the shape of `x` of `a:b` is a list of names and numbers"),
         ('[modules."a:b"]\nshapes = { x = [1] }\nopset = "new"', "`opset` is a number of `a:b`"),
         ('[modules."a:b"]\nshapes = { x = [1] }\nweights = 3', "`weights` is true or false"),
+        ('[modules."a:b"]\nshapes = { x = [1] }\ntrain = 3', "`train` is an optimiser"),
         (
             '[modules."a:b".one]\nshapes.x = [1]\nshape = 3',
             "there is no setting `shape` in the case `one` of `a:b`",
@@ -161,6 +162,15 @@ def test_a_module_is_a_target(project: Project) -> None:
     assert lock_line(NAME, "macs", "exact", "12*batch") in project.lock
     assert lock_line(NAME, "given", {"shapes": {"input": ["batch", 4]}}) in project.lock
     assert '"sealed"' not in project.lock  # its code may use any file
+
+
+def test_a_step_of_training_of_a_module(project: Project) -> None:
+    """It is exported in training mode, and its optimiser is among what figures rest on."""
+    pytest.importorskip("torch")
+    declared(project, settings=f'metrics = ["macs", "state_bytes"]\n{DECLARED}train = "adamw"\n')
+    assert project.check("--update").code == 0
+    assert lock_line(NAME, "state_bytes", "exact", "120") in project.lock
+    assert "optimizers/adamw.tol" in project.lock
 
 
 def test_it_is_compared_with_that_of_a_revision(project: Project) -> None:

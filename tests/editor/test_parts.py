@@ -15,7 +15,7 @@ from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.platform import read_spec, spec_names
 from tolcost.spaces import SPACES
 from tolcost.syntax import parse, read_source, resolve
-from tolcost.syntax.names import BUILTINS, CONSTANTS
+from tolcost.syntax.names import BUILTINS, CONSTANTS, unused
 
 BROKEN = cases.read("diagnostics")
 
@@ -93,6 +93,22 @@ def test_colours_leave_the_text_as_it_is(name: str) -> None:
 def test_a_definition_that_nothing_uses_is_told_everywhere(tmp_path: Path) -> None:
     """By the editor, the command and the API alike."""
     file = tmp_path / "p.tol"
-    file.write_text("tol x: R [n]\nk = map(x, exp)\ny := map(x, log)\n", "utf-8")
+    file.write_text("tol w: R [m]\ntol x: R [n]\nk = map(x, exp)\ny := map(x, log)\n", "utf-8")
     codes = [one.code for one in read(read_source(file)).diagnostics]
-    assert codes == ["T0218"] == [one.code for one in tolcost.analyze(file).warnings]
+    assert codes == ["T0221", "T0218"] == [one.code for one in tolcost.analyze(file).warnings]
+
+
+@pytest.mark.parametrize(
+    "text, warned",
+    [
+        ("tol x: R [n]\ntol w: R [n]\ny := map(x, exp)\n", ["w"]),
+        ("tol x: R [n]\ntol w: R [k]\ny := map(tol[k], x[1] * 2, [i])\n", []),  # of w the length is used
+        ("tol w: R [n]\ntol x: R [n]\ny := map(x, exp)\n", ["w"]),
+        ("tol w: R [n]\ntol x: R [2 * n]\ny := map(x, exp)\n", []),
+        ("tol x: R [n]\ntol _w: R [k]\ny := map(x, exp)\n", []),
+        ("operator Case\ntol x: R [n]\ntol w: R [k]\ny := map(x, exp)\n", []),  # its signature is given
+        ("tol x: R [n]\nattr p: Z = 1\ny := map(x, exp)\n", ["p"]),
+    ],
+)
+def test_an_input_that_nothing_uses(text: str, warned: list[str]) -> None:
+    assert [one.span.text for one in unused(parse(Source("case.tol", text)))] == warned

@@ -8,7 +8,8 @@ from random import Random
 
 import pytest
 
-from tolcost.algebra import to_text
+from tolcost.algebra import LARGEST_LENGTH, to_text
+from tolcost.atoms.kit import defined_length, program_nodes
 from tolcost.diagnostics import Source
 from tolcost.elaborate import elaborate
 from tolcost.syntax import parse
@@ -101,3 +102,24 @@ def test_a_loop_that_data_ends_costs_what_is_counted(seed: int) -> None:
         "z := reduce(tol[t[1]'], (a, e) => a * c, 1)\n"
     )
     check(text, [{"n": n} for n in (1, 2, 5)], seed)
+
+
+@pytest.mark.parametrize(
+    "holds, step, start, most",
+    [
+        ("s[1]' > 0 and s[2]'", "s[1]' - 1", "n", "n"),
+        ("s[1]' < n and s[2]'", "s[1]' + 2", "0", "floor((n + 1)/2)"),
+        ("s[2]' and (s[1]' > 0 and c > 0)", "s[1]' - 3", "n", "floor((n + 2)/3)"),
+        ("s[1]' > 0 or s[2]'", "s[1]' - 1", "n", str(LARGEST_LENGTH)),
+    ],
+)
+def test_a_known_part_of_a_condition_bounds_the_turns(holds: str, step: str, start: str, most: str) -> None:
+    text = (
+        "tol x: R [n]\ntol c: R\n"
+        f"y := while((s) => {holds}, (s, k) => ({step}, x[min(k, n)] > c), ({start}, true))[1]'\n"
+    )
+    program = elaborate(parse(Source("test", text))).program
+    (turns,) = {defined_length(node) for node in program_nodes(program)} - {None}
+    assert turns is not None
+    assert turns.hi is not None
+    assert to_text(turns.hi) == most

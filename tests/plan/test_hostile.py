@@ -1,7 +1,9 @@
 """Wrong and hostile configurations get a clear error, and nothing else."""
 
 import json
+from collections import Counter
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -54,8 +56,11 @@ def test_a_wrong_configuration(name: str, tmp_path: Path, capsys: pytest.Capture
     [
         ("", "no JSON"),
         ("{", "no JSON"),
-        ("[" * 100_000, "no JSON"),
-        ('{"a": ' * 50_000 + "1" + "}" * 50_000, "no JSON"),
+        ("[" * 100_000, "too deep"),
+        ('{"a": ' * 50_000 + "1" + "}" * 50_000, "too deep"),
+        ('{"model_type": "llama", "hidden_size": ' + "9" * 900_000 + "}", "thousands of digits"),
+        ('{"model_type": "llama", "hidden_size": 8, "hidden_size": 16}', "has `hidden_size` twice"),
+        ('{"model_type": "llama", "rope_scaling": {"factor": 8, "factor": 16}}', "has `factor` twice"),
         (" " * 2_000_000, "at most 1,048,576 bytes"),
         ('{"model_type": "llama", "hidden_size": 1e999}', "T0923"),
         ('{"model_type": "llama", "hidden_size": NaN}', "T0923"),
@@ -138,3 +143,46 @@ def test_a_mistake_has_its_place(tmp_path: Path, text: str, place: str) -> None:
         model_at(file)
     (one,) = caught.value.diagnostics
     assert (one.span.source.name, one.span.text) == (str(file), place)
+
+
+def test_what_has_no_end(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "/dev/zero"]) == 2
+    assert "at most 1,048,576 bytes" in capsys.readouterr().err
+
+
+def test_a_mark_of_the_order_of_bytes(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(f"\ufeff{json.dumps(LLAMA)}", "utf-8")
+    assert model_at(tmp_path).lengths["d"] == 4096
+
+
+def test_mutations() -> None:
+    """Configurations with keys that are changed, taken away or added are read, or refused with a code."""
+    random = Random(3)
+    configs = [shipped_model(name).config for name in shipped_models()]
+    odd = (
+        None,
+        0,
+        -1,
+        7,
+        1.5,
+        float("nan"),
+        10**30,
+        "",
+        "9" * 5000,
+        True,
+        [],
+        ["full_attention"] * 10_000,
+        {},
+    )
+    codes: Counter[str] = Counter()
+    for _ in range(800):
+        config = dict(random.choice(configs))
+        for key in random.sample(sorted(config), k=random.choice([1, 1, 2, 3])):
+            config[random.choice([key, key, f"{key}s"])] = random.choice(odd)
+            if random.random() < 0.2:
+                config.pop(key, None)
+        try:
+            model_in(config, "mutated")
+        except Rejected as rejected:
+            codes[rejected.diagnostics[0].code] += 1
+    assert set(codes) == {"T0921", "T0922", "T0923"}

@@ -1,6 +1,7 @@
 """What a user reads is what was derived: a slice of ``tools.result.shown``, and what it has found."""
 
 import json
+import re
 import shutil
 import subprocess
 from fractions import Fraction
@@ -28,7 +29,7 @@ from tolcost.result.derivation import derivation_json, derivation_text
 from tolcost.result.study import Located
 from tolcost.result.view import CostView, written
 from tolcost.show.document import Code, Fact, Facts, latex_of, mathml_of, text_of, write
-from tolcost.show.shorten import percent_text, si
+from tolcost.show.shorten import MORE, percent_text, si
 from tools.result.shown import Browser, compared, random_programs, spec_programs, wrong_program
 from tools.result.shown_models import wrong_model
 from tools.show.readers import of_latex, of_mathml, of_text
@@ -241,3 +242,15 @@ z := map(tol[n], choose(x[i] > 0, exp(x[i]), x[i]), [i])
     assert derivation_text(derivation, "case", "case.tol").strip().endswith(", at most")
     forms = [step["form"] for step in told["chains"][0]["steps"]]
     assert "Sum(Piecewise((1, n >= 2*i), (1, True)), (i, 1, n))" in forms
+
+
+@pytest.mark.parametrize("width", [None, 60, 100])
+def test_every_step_of_a_derivation_is_whole(width: int | None) -> None:
+    path = ROOT / "specs" / "examples" / "causal_attention.tol"
+    derivation = derive(lower(read_program(Source(path.name, path.read_text()))).program)
+    told = derivation_text(derivation, "causal_attention", path.name, width=width)
+    assert MORE not in told
+    if width is None:
+        for line in told.splitlines()[3:-1]:
+            equation = re.split(r"  (?:line|all)", line)[0]
+            assert equation.count("(") == equation.count(")"), line

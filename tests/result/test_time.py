@@ -2,10 +2,13 @@
 
 import json
 from fractions import Fraction
+from math import prod
 from pathlib import Path
 
 import onnx
 import pytest
+from onnx import TensorProto
+from onnx.helper import make_tensor
 from onnx.parser import parse_model
 
 import tolcost
@@ -315,3 +318,36 @@ def test_pairs_of_functions_may_be_one_instruction(tmp_path):
         program = f"tol x: R [n]\ny := map(x, {body})"
         found = tolcost.analyze(program, dims={"n": 10**6}).time(tmp_path / "mine.toml").arithmetic_bound
         assert float(found) == instructions * 10**5, body
+
+
+@pytest.mark.parametrize(
+    "nodes, weights, loaded",
+    [
+        ("t = Transpose(w) y = MatMul(x, t)", "float[32, 64] w", 1),
+        ("s = Mul(w, c) t = Transpose(s) y = MatMul(x, t)", "float[32, 64] w, float[1] c", 2),
+        ("t = Cast<to=1>(w) y = MatMul(x, t)", "float16[64, 32] w", 0),  # it would take more memory
+        ("s = RandomNormalLike(w) y = MatMul(x, s)", "float[64, 32] w", 0),  # another one in each run
+        ("s = Transpose(x) t = MatMul(w, s) y = Transpose(t)", "float[32, 64] w", 0),
+    ],
+)
+def test_what_is_made_of_parameters_alone_takes_no_time_in_a_run(nodes, weights, loaded):
+    """As if the file held the result; what is counted is the file's own work as ever."""
+    text = '<ir_version: 8, opset_import: ["" : 18]> g (float[n, 64] x) => (float[n, 32] y)'
+    found = []
+    for held, body in ((weights, nodes), ("float[64, 32] t", "y = MatMul(x, t)")):
+        model = parse_model(f"{text} <{held}> {{ {body} }}")
+        for info in model.graph.value_info:
+            kind = info.type.tensor_type
+            shape = [d.dim_value for d in kind.shape.dim]
+            zeros = bytes(prod(shape) * (2 if kind.elem_type == TensorProto.FLOAT16 else 4))
+            model.graph.initializer.append(make_tensor(info.name, kind.elem_type, shape, zeros, raw=True))
+        del model.graph.value_info[:]
+        found.append(tolcost.from_onnx(model))
+    given, ready = found
+    assert len(given.study.loaded) == loaded
+    said = f"without {loaded} node{'s' * (loaded > 1)} of parameters alone, computed at loading"
+    assert given.study.untimed == (said if loaded else "")
+    if loaded:
+        for name in ("bound", "predicted", "whole"):
+            alike = [getattr(cost.study.times(load_device("h200")), name) for cost in (given, ready)]
+            assert alike[0].attoseconds == alike[1].attoseconds, name

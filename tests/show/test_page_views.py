@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -302,6 +303,35 @@ def test_a_program_has_the_same_page(browser: Browser, folder: Path) -> None:
     browser.click("#detail .line")
     assert browser.run("return document.querySelector('.source .here').textContent") in source
     assert browser.run("return document.getElementById('memory-card').hidden")
+
+
+def test_a_line_of_a_program_has_its_derivation_within_the_page(browser: Browser, folder: Path) -> None:
+    """Typeset: each step an equality of a term of the program, in mathematics."""
+    browser.open((folder / "program.html").as_uri())
+    browser.click("#rows .row")
+    steps = browser.run("return [...document.querySelectorAll('.steps .typeset')].map(s => s.textContent)")
+    assert any(one.startswith("EOPs(") and " = " in one for one in steps)
+    assert steps[-1].startswith("in all ")
+    assert browser.run("return document.querySelectorAll('.steps .typeset math').length") > 0
+    for width in (1440, 900, 390):
+        browser.devtools(
+            "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False
+        )
+        ends = "[...document.querySelectorAll('.steps *')].map(e => e.getBoundingClientRect().right)"
+        assert browser.run(f"return Math.max(...{ends}) - innerWidth") <= 0
+    browser.devtools(
+        "Emulation.setDeviceMetricsOverride", width=1400, height=900, deviceScaleFactor=1, mobile=False
+    )
+
+
+def test_lengths_below_a_chart_are_powers_of_two(browser: Browser, folder: Path) -> None:
+    browser.open((folder / "program.html").as_uri())
+    ticks = "[...document.querySelectorAll('#growth svg .tick[text-anchor=middle]')]"
+    found = browser.run(f"return {ticks}.map(t => t.textContent)")
+    values = [int(one.replace(",", "")) for one in found]
+    assert len(values) > 2
+    assert all(value & (value - 1) == 0 for value in values)
+    assert len({b / a for a, b in pairwise(values)}) == 1
 
 
 def test_two_programs_have_figures_and_curves(browser: Browser, folder: Path) -> None:

@@ -81,6 +81,7 @@ from tolcost.algebra.poly import (
     only_symbol,
     product_of,
     reach,
+    scale,
     the_symbol,
     total_known,
     total_of,

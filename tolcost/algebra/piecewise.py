@@ -7,8 +7,9 @@ does, one clip is enough: ``[p >= 0] * p * q == relu(p) * q``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import takewhile
 from typing import TypeAlias
 
 from tolcost.algebra.conditions import (
@@ -29,6 +30,7 @@ from tolcost.algebra.poly import (
     Monomial,
     Poly,
     Relu,
+    Symbol,
     Terms,
     affine_parts,
     as_poly,
@@ -55,6 +57,8 @@ _FEW_TERMS = 4
 """Longer forms are not compared beside each other."""
 _FEW_BELOW = 4
 """A form with more possible values below 0 than this is not checked value by value."""
+_FEW_PLACES = 12
+"""A form of one symbol with floors may be negative at fewer of its first values than this."""
 _MOST_DECIDED = 16
 """If two branches have more generators together, ``either`` removes no clips: each removal takes a proof."""
 
@@ -318,20 +322,42 @@ def _decided_beside(clip: Relu, factor: Poly, facts: tuple[Cond, ...]) -> Poly |
 
 
 def _vanishes_below(p: Poly, factor: Poly) -> bool:
-    """Whether a factor is 0 wherever a form is negative, which must be at only a few of its values."""
+    """Whether a factor is 0 wherever a form is negative, which must be at only a few of its values.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n = length("n")
+    >>> fewer_clips(relu(n // 3 - 1) * (n - 1) * (n - 2))
+    (n - 2)*(n - 1)*(floor(n/3) - 1)
+    """
+    for values in _places_below(p):
+        try:
+            return not any(rebuild(factor, value, PROVED).terms for value in values)
+        except ZeroDivisionError:  # it divides by an expression that is 0 there
+            return False
+    return False
+
+
+def _places_below(p: Poly) -> Iterator[list[dict[Symbol, Poly]]]:
+    """Yield the few values of one symbol where a form is negative, once if they are known."""
     least = range_of(p)[0]
     if least is None or least < -_FEW_BELOW:
-        return False
+        return
     for symbol in sorted(p.free, key=lambda s: s.key):
         parts = affine_parts(p, symbol)
         slope = None if parts is None else parts[0].constant
         if parts is not None and slope in (1, -1):
-            values = ({symbol: (n - parts[1]) * slope} for n in range(least, 0))
-            try:
-                return not any(rebuild(factor, value, PROVED).terms for value in values)
-            except ZeroDivisionError:  # it divides by an expression that is 0 there
-                return False
-    return False
+            yield [{symbol: (n - parts[1]) * slope} for n in range(least, 0)]
+            return
+    if len(p.free) != 1:
+        return
+    (symbol,) = p.free
+    lowest = None if symbol.lo is None else symbol.lo.constant
+    if lowest is None:
+        return
+    places = [{symbol: const(lowest + n)} for n in range(_FEW_PLACES)]
+    below = list(takewhile(lambda place: not is_nonnegative(rebuild(p, place, PROVED)), places))
+    if len(below) < len(places) and is_nonnegative(p, (Ge(atom(symbol) - lowest - len(below)),)):
+        yield below
 
 
 PROVED = Rules(floordiv, relu, opaque_sum)

@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias
 from zlib import crc32
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
 from tolcost.algebra.floors import (
@@ -75,6 +76,8 @@ _MOST_TRIED = 2_000
 """The most terms times clips for which minima and maxima are tried: each trial rebuilds all terms."""
 _MAX_CLIPS = 12
 """With more clips, only these many of the most nested are tried."""
+_SHARE_OF_LENGTH = 0.75
+"""A sum is written with a factor before brackets if that leaves at most this share of its characters."""
 _MAX_SPLIT = 600
 """Longer sums are not searched for factors at all."""
 _SMALL_DIVISOR = 100
@@ -126,13 +129,17 @@ class Total(Struct, frozen=True, eq=False):
 
 
 class Factors(Struct, frozen=True, eq=False):
-    """An integer times powers, times powers of sums in brackets, over an integer; ``rest`` is added."""
+    """An integer times powers, times powers of sums in brackets, over an integer.
+
+    A sum is added to it, which stands before it or after it.
+    """
 
     number: int
     powers: tuple[tuple[ShownOperand, int], ...]
     brackets: tuple[tuple[ShownFormula, int], ...]
     den: int
-    rest: Total | None = None
+    before: ShownFormula | None = None
+    after: ShownFormula | None = None
 
 
 class ShownFormula(Struct, frozen=True, eq=False):
@@ -219,9 +226,44 @@ class _Builder(FormWalk[ShownFormula, ShownOperand]):
     def _product(self, p: Poly) -> Factors | None:
         split = factored(p)
         if is_product(split):
-            return self.factors(split)
+            return self.factors(for_reading(split))
         found = product_and_rest(p)
-        return None if found is None else self.factors(found[0], self.total(found[1]))
+        if found is not None:
+            return self.factors(for_reading(found[0]), after=ShownFormula(self.total(found[1]), None))
+        return self._collected(p)
+
+    def _collected(self, p: Poly) -> Factors | None:
+        """Write a sum as a floor or clip times its factor, plus the rest, if that is much shorter.
+
+        >>> from tolcost.algebra.piecewise import relu
+        >>> n, w = length("n"), length("w")
+        >>> print(to_text(n * n - n * relu(n - w) + w * relu(n - w) + relu(n - w)))
+        n**2 - Max(n - w, 0)*(n - w - 1)
+        """
+        if len(p.terms) > _MAX_TERMS:
+            return None
+        times = Counter(g for mono in p.terms for g in set(mono) if _is_call(g))
+        longest = _SHARE_OF_LENGTH * len(self.printer.total(self.total(p)))
+        best: Factors | None = None
+        several = sorted((g for g, many in times.items() if many > 1), key=lambda g: g.key)
+        for generator in several[:_MAX_CLIPS]:
+            parts = powers_of(p, generator)
+            if parts.keys() == {0, 1} and len(parts[1].terms) > 1:
+                found = self._product_beside(generator, parts[1], parts[0])
+                size = len(self.printer.factors(found))
+                if size < longest:
+                    best, longest = found, size
+        return best
+
+    def _product_beside(self, generator: Generator, factor: Poly, rest: Poly) -> Factors:
+        """Return a generator times its factor, after the rest if all its terms are products of lengths."""
+        split, rest_shown = _with_generator(generator, factor), self._tree(rest)
+        read = for_reading(split)
+        if rest.constant is not None and read.number < 0:
+            return self.factors(read, before=rest_shown)
+        if UNIT in rest.terms or any(_is_call(other) for mono in rest.terms for other in mono):
+            return self.factors(read, after=rest_shown)
+        return self.factors(_positive_where_active(generator, split), before=rest_shown)
 
     def _replace_clips(self, p: Poly) -> Poly:
         """Replace clips by minima or maxima where that cancels terms or minus signs.
@@ -270,9 +312,10 @@ class _Builder(FormWalk[ShownFormula, ShownOperand]):
         terms = tuple(SignedTerm(p.terms[mono], self._powers(mono)) for mono in display_order(p))
         return Total(terms, p.den)
 
-    def factors(self, split: Factored, rest: Total | None = None) -> Factors:
-        """Return a product."""
-        read = for_reading(split)
+    def factors(
+        self, read: Factored, before: ShownFormula | None = None, after: ShownFormula | None = None
+    ) -> Factors:
+        """Return a product, and what is added to it."""
         brackets: list[tuple[ShownFormula, int]] = []
         plain: list[tuple[ShownOperand, int]] = []
         for factor, times in read.factors:
@@ -284,7 +327,7 @@ class _Builder(FormWalk[ShownFormula, ShownOperand]):
                 case _:
                     brackets.append((shown, times))
         powers = (*self._powers(read.monomial), *plain)
-        return Factors(read.number, powers, tuple(brackets), read.den, rest)
+        return Factors(read.number, powers, tuple(brackets), read.den, before, after)
 
     def _powers(self, mono: Monomial) -> tuple[tuple[ShownOperand, int], ...]:
         return tuple(self._power(g, len(list(same))) for g, same in groupby(mono))
@@ -294,6 +337,36 @@ class _Builder(FormWalk[ShownFormula, ShownOperand]):
         if isinstance(generator, Exponential) and times > 1:
             return ShownCall(Exponential, (generator.base, self.form(generator.p * times))), 1
         return self.generator(generator), times
+
+
+def _is_call(generator: Generator) -> bool:
+    """Whether a generator is printed as a call; a symbol that stands for one starts with ``~``."""
+    return not isinstance(generator, Symbol) or generator.name.startswith("~")
+
+
+def _with_generator(generator: Generator, factor: Poly) -> Factored:
+    """Factor a generator times its factor; a clip times its own argument is its square."""
+    split = factored(multiply(atom(generator), factor))
+    if isinstance(generator, Relu):
+        own = dict(split.factors).get(generator.p)
+        if own is not None:
+            others = tuple((other, many) for other, many in split.factors if other != generator.p)
+            powers = (*split.monomial, *[generator] * own)
+            return replace(split, monomial=tuple(sorted(powers, key=lambda g: g.key)), factors=others)
+    return split
+
+
+def _positive_where_active(generator: Generator, split: Factored) -> Factored:
+    """Negate a factor that falls as the argument of a clip rises: it is negative beside the clip."""
+    if not isinstance(generator, Relu):
+        return for_reading(split)
+    number, rising = split.number, generator.p.terms
+    factors = []
+    for factor, times in split.factors:
+        falls = sum(coef * rising.get(mono, 0) for mono, coef in factor.terms.items() if mono) < 0
+        factors.append((-factor if falls else factor, times))
+        number = -number if falls and times % 2 else number
+    return replace(split, number=number, factors=tuple(factors))
 
 
 def _mirror_floors(p: Poly) -> Poly:
@@ -783,17 +856,21 @@ class _Printer:
         self._notation = notation
         self._done: dict[ShownOperand, str] = {}
 
-    def formula(self, shown: ShownFormula) -> str:
-        """Print the product if there is one, else the sum; in a line, the shorter of both."""
+    def formula(self, shown: ShownFormula, text: str = "") -> str:
+        """Print the product if there is one, else the sum, after a text; in a line, the shorter of both."""
         if shown.product is None:
-            return self._total(shown.total)
-        found = self._factors(shown.product)
-        flat = self._total(shown.total) if self._notation.is_line else ""
+            return self.total(shown.total, text)
+        found = self.factors(shown.product, text)
+        flat = self.total(shown.total, text) if self._notation.is_line else ""
         return flat if flat and len(flat) <= len(found) else found
 
-    def _total(self, total: Total, text: str = "") -> str:
+    def total(self, total: Total, text: str = "") -> str:
         """Print a sum, or append its terms to a text."""
         way = self._notation
+        if text and total.den != 1:
+            return self._after(text, self.total(total))
+        if text and not total.terms:
+            return text
         for term in total.for_reading():
             if term.number < 0:
                 text += way.minus if text else way.first_minus
@@ -802,8 +879,15 @@ class _Printer:
             text += way.times.join(self._parts(abs(term.number), term.powers) or [self._digits(1)])
         return self._over(text or self._digits(0), total.den, len(total.terms))
 
-    def _factors(self, split: Factors) -> str:
-        """Print a product, and the terms added to it."""
+    def _after(self, text: str, more: str) -> str:
+        """Append a whole sum or product, which may start with a minus sign, to a text."""
+        way = self._notation
+        if more.startswith(way.first_minus):
+            return text + way.minus + more[len(way.first_minus) :]
+        return text + way.plus + more
+
+    def factors(self, split: Factors, before: str = "") -> str:
+        """Print a product, and what is added to it, after a text."""
         way = self._notation
         parts = self._parts(abs(split.number), split.powers)
         parts += [
@@ -811,7 +895,10 @@ class _Printer:
         ]
         text = self._over(way.times.join(parts or [self._digits(1)]), split.den, 1)
         text = way.first_minus + text if split.number < 0 else text
-        return text if split.rest is None else self._total(split.rest, text)
+        if split.before is not None:
+            before = self.formula(split.before, before)
+        text = self._after(before, text) if before else text
+        return text if split.after is None else self.formula(split.after, text)
 
     def _parts(self, number: int, powers: tuple[tuple[ShownOperand, int], ...]) -> list[str]:
         way, parts = self._notation, list[str]()

@@ -21,8 +21,16 @@ from tolcost.algebra.conditions import (
     symbols_of_cond,
 )
 from tolcost.algebra.effort import OutOfEffort, limit_effort, spend
-from tolcost.algebra.eliminate import NoClosedForm, Problem, SummedRange, Work, eliminate, sum_range
-from tolcost.algebra.floors import range_of
+from tolcost.algebra.eliminate import (
+    NoClosedForm,
+    Problem,
+    SummedRange,
+    Work,
+    eliminate,
+    make_problem,
+    sum_range,
+)
+from tolcost.algebra.floors import exact_div, range_of
 from tolcost.algebra.piecewise import (
     PROVED,
     fewer_clips,
@@ -34,7 +42,9 @@ from tolcost.algebra.piecewise import (
 )
 from tolcost.algebra.poly import (
     ONE,
+    ZERO,
     AlgebraBudget,
+    Floor,
     Generator,
     Monomial,
     Poly,
@@ -50,7 +60,15 @@ from tolcost.algebra.poly import (
     total_of,
 )
 from tolcost.algebra.prove import holds_at_ends
-from tolcost.algebra.rebuild import QUICK, Rules, opaque_sum, rebuild, size_of
+from tolcost.algebra.rebuild import (
+    QUICK,
+    Rules,
+    generators_in,
+    opaque_sum,
+    rebuild,
+    replace_generator,
+    size_of,
+)
 
 """The standard name of summed coordinates."""
 _STANDARD = "#"
@@ -277,12 +295,17 @@ def _eliminate_group(problem: Problem, solved: _Solved) -> Poly:
         return result
     try:
         result = _shorten(eliminate(problem, Work(CLOSED)), problem)
+        blocks = _in_blocks(problem) if _has_sum(result) else None
+        if blocks is not None:
+            result = _eliminate_group(blocks, solved)
         solved.setdefault(_form(problem), []).append((problem, result))
         return result
     except OutOfEffort:
         raise
     except (NoClosedForm, AlgebraBudget, ZeroDivisionError):  # a divisor may be 0 at an end of a range
-        pass
+        blocks = _in_blocks(problem)
+        if blocks is not None:
+            return _eliminate_group(blocks, solved)
     rows: dict[frozenset[Generator], Terms] = {}
     for mono, coef in problem.body.terms.items():
         hard = frozenset(g for g in mono if not isinstance(g, Symbol) and g.free & symbols)
@@ -291,6 +314,41 @@ def _eliminate_group(problem: Problem, solved: _Solved) -> Poly:
         return _unevaluated(problem)
     apart = (_with_body(problem, poly(terms, problem.body.den)) for terms in rows.values())
     return total_of(_eliminate_group(part, solved) for part in apart)
+
+
+def _has_sum(p: Poly) -> bool:
+    return any(isinstance(generator, Sum) for generator in generators_in(p))
+
+
+def _in_blocks(problem: Problem) -> Problem | None:
+    """Sum over the blocks of a coordinate that occurs only as the number of its block; None if none does.
+
+    >>> from tolcost.algebra.parse import parse_text
+    >>> parse_text("Sum(Sum(Max(floor((i - 1)/a) - floor((j - 1)/b), 0), (j, 1, b*n)), (i, 1, a*n))")
+    (a*b*n**3 - a*b*n)/6
+    """
+    forms = (problem.body, *(a.p for a in problem.constraints))
+    for n, r in enumerate(problem.ranges):
+        x, others = r.symbol, (*problem.ranges[:n], *problem.ranges[n + 1 :])
+        floors = {g for p in forms for g in generators_in(p) if isinstance(g, Floor) and x in g.free}
+        if len(floors) != 1 or any(x in end.free for o in others for end in (o.lo, o.hi)):
+            continue
+        (floor,) = floors
+        blocks = exact_div(r.hi - r.lo + 1, floor.q)
+        summed = {o.symbol for o in problem.ranges}
+        if blocks is None or floor.p != atom(x) - r.lo or not floor.q.free.isdisjoint(summed):
+            continue
+        block = symbol_of(x.name, x.serial, "coord", ZERO, blocks - 1)
+
+        def put(p: Poly, floor: Floor = floor, block: Symbol = block) -> Poly:
+            return replace_generator(p, floor, atom(block), PROVED)
+
+        body, conds = put(problem.body), [map_cond(a, put) for a in problem.constraints]
+        if x in body.free or any(x in symbols_of_cond(cond) for cond in conds):
+            continue
+        ranges = (*problem.ranges[:n], SummedRange(block, ZERO, blocks - 1), *problem.ranges[n + 1 :])
+        return make_problem(multiply(body, floor.q), ranges, conds, problem.facts)
+    return None
 
 
 def _shorten(closed: Poly, problem: Problem) -> Poly:

@@ -45,6 +45,8 @@ def program_text(program: Program) -> str:
     writer.write(schedule_program(program), 1, titles)
     for condition in program.conditions:
         lines.append(f"  where {cond_text(condition.condition, writer.names)}  # {condition.reason}")
+    for condition in program.unproved:
+        lines.append(f"  run checks {cond_text(condition.condition, writer.names)}  # {condition.reason}")
     return "\n".join(lines) + "\n"
 
 

@@ -238,6 +238,8 @@ def _lengths(name: str, tensor: TypeProto.Tensor) -> tuple[int | str | None, ...
 
 
 _SCOPES, _NAMESPACE = "pkg.torch.onnx.name_scopes", "namespace"
+_NO_MODULE = "_empty_nn_module_stack_from_metadata_hook"
+"""What PyTorch's exporter writes for a node that it knows no module of."""
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 _MOST_CHARACTERS, _MOST_LEVELS = 10_000, 64
 
@@ -273,9 +275,11 @@ def scope_in(entries: Iterable[MetadataEntry]) -> tuple[str, ...]:
     }
     if _SCOPES in noted:
         text = noted[_SCOPES][:_MOST_CHARACTERS]
-        return grown([single or double for single, double in _QUOTED.findall(text)][:-1])
+        names = [single or double for single, double in _QUOTED.findall(text)]
+        return grown([name for name in names[:-1] if name != _NO_MODULE])
     parts = noted.get(_NAMESPACE, "")[:_MOST_CHARACTERS].split("/")
-    return grown([part.split(":")[0].strip() for part in parts[:-1]])
+    names = [part.split(":")[0].strip() for part in parts[:-1]]
+    return grown([name for name in names if name != _NO_MODULE])
 
 
 def grown(names: Sequence[str]) -> tuple[str, ...]:

@@ -27,9 +27,11 @@ from tolcost.check.records import BlamedLine, Example
 from tolcost.check.targets import Contribution
 from tolcost.check.text import cut, form_text
 from tolcost.diagnostics import NOWHERE, Source, place
+from tolcost.show.fit import tail
 
 _LONGEST = 100
 _LONGEST_FORM = 60
+_LONGEST_NODE, _LONGEST_NAME = 40, 60
 _MOST_LINES = 5_000
 """Longer sources are not matched line by line, because the time of ``SequenceMatcher`` is quadratic."""
 
@@ -52,7 +54,8 @@ def blame(
         return None
     found = _place(line, None if old is None else was.get(line, ZERO), now[line], new)
     edits = "" if old is None else _edited(line, _sources(old), _sources(new))
-    return replace(found, remark=f"{found.remark}; {edits}") if edits else found
+    more = edits or _nodes_behind(old, new, line[2], metric, values)
+    return replace(found, remark=f"{found.remark}; {more}") if more else found
 
 
 def _edited(line: LineKey, before: Mapping[str, Source], after: Mapping[str, Source]) -> str:
@@ -144,6 +147,61 @@ def _line_map(old: Source, new: Source) -> dict[int, int]:
             found.update(pairs)
     gone = {line: 0 for line in range(1, len(before) + 1) if line not in found}
     return found | gone
+
+
+# ---- nodes of models -------------------------------------------------------------------------------
+
+
+NodeChange: TypeAlias = tuple[Contribution | None, Contribution]
+"""A node as it was, or None if it is new, and as it is."""
+
+
+def _nodes_behind(
+    old: Sequence[Contribution] | None,
+    new: Sequence[Contribution],
+    op: str,
+    metric: str,
+    values: Mapping[str, int],
+) -> str:
+    """Name the node of an operator that grew most at a shape, and how many more grew; nothing if none did."""
+    after = _nodes_of(new, op, metric)
+    before = None if old is None else _nodes_of(old, op, metric)
+    pairs = [(None, node) for node in after] if before is None else _paired_nodes(before, after, metric)
+    growths = [
+        (_growth(ZERO if was is None else was.counts[metric], now.counts[metric], values), was, now)
+        for was, now in pairs
+    ]
+    grown = [one for one in growths if one[0] > 0]
+    if not grown or len(after) == 1:
+        return ""
+    _, was, now = max(grown, key=lambda one: one[0])
+    form = form_text(to_text(now.counts[metric]), _LONGEST_NODE)
+    if was is None:
+        change = form if before is None else f"new, {form}"
+    else:
+        change = f"was {form_text(to_text(was.counts[metric]), _LONGEST_NODE)}, is {form}"
+    others = len(grown) - 1
+    more = f" and in {others:,} more node{'s' if others > 1 else ''}" if others and before is not None else ""
+    return f"most in {tail(now.what, _LONGEST_NAME)} ({change}){more}"
+
+
+def _nodes_of(parts: Sequence[Contribution], op: str, metric: str) -> list[Contribution]:
+    return [node for part in parts if part.what == op for node in part.nodes() if metric in node.counts]
+
+
+def _paired_nodes(old: Sequence[Contribution], new: Sequence[Contribution], metric: str) -> list[NodeChange]:
+    """Pair nodes by their names, or if few names stayed, by what they cost, in order."""
+    named = {node.what: node for node in old}
+    stayed = sum(node.what in named for node in new)
+    if len(named) == len(old) and 2 * stayed > min(len(old), len(new)):
+        return [(named.get(node.what), node) for node in new]
+    if max(len(old), len(new)) > _MOST_LINES:
+        return []
+    before, after = ([to_text(node.counts[metric]) for node in nodes] for nodes in (old, new))
+    found: list[NodeChange] = []
+    for _, i, i_end, j, j_end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        found += ((old[i + n] if i + n < i_end else None, node) for n, node in enumerate(new[j:j_end]))
+    return found
 
 
 # ---- the report -----------------------------------------------------------------------------------

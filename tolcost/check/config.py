@@ -49,7 +49,7 @@ MAX_BYTES = 1 << 20
 """Settings are untrusted input; a megabyte is far more than any project writes by hand."""
 _KEYS = ("paths", "exclude", "metrics", "specs", "seal", "budgets", "points", "cases", "modules", "formulas")
 _CASE_KEYS = ("shapes", "attrs", "assume", "train")
-_MODULE_KEYS = ("shapes", "opset", "weights", "assume")
+_MODULE_KEYS = ("shapes", "opset", "weights", "assume", "train")
 _LABEL = re.compile(r"[A-Za-z0-9_.+-]{1,100}")
 _MOST_ENTRIES = 10_000
 _MODULE = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
@@ -402,7 +402,8 @@ def _module_case(mistakes: _Mistakes, name: str, label: str, given: Mapping[str,
         else:
             attrs["opset"] = opset
     read = {key: _shape(mistakes, key, value, where) for key, value in shapes.items()}
-    return ProgramCase(label, read, attrs, _texts(mistakes, given, "assume", ()))
+    train = _train(mistakes, given.get("train", {}), where)
+    return ProgramCase(label, read, attrs, _texts(mistakes, given, "assume", ()), train)
 
 
 def _shape(mistakes: _Mistakes, name: str, value: object, where: str) -> GivenShape:

@@ -9,6 +9,7 @@ cannot be written so is left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, product
 from math import prod
 from typing import TYPE_CHECKING, TypeAlias
@@ -67,7 +68,7 @@ from tolcost.result.program import ProgramStudy, counted_study, program_study
 if TYPE_CHECKING:  # a check of programs alone does without what reads models
     from tolcost.catalogue.specs import NamedText
     from tolcost.result.model import ModelStudy
-    from tolcost.result.study import Study
+    from tolcost.result.study import Group, Study
 
 _STATUS: Mapping[Certainty, FigureStatus] = {
     **{certainty: status for status, certainty in CERTAINTY.items()},
@@ -163,8 +164,21 @@ def _duration(study: Study, metric: str) -> SureForm:
 
 def _parts(study: Study) -> Iterator[Contribution]:
     for group in study.groups("op"):
-        found = group.figures.amounts.items()
-        yield Contribution(group.title, {metric: form for metric, form in found if form is not None})
+        yield Contribution(group.title, _known(group), nodes=partial(_nodes, study, group.title))
+
+
+def _known(group: Group) -> dict[str, Poly]:
+    return {metric: form for metric, form in group.figures.amounts.items() if form is not None}
+
+
+def _nodes(study: Study, op: str) -> list[Contribution]:
+    """Return the contributions of a model's nodes of one operator, in the order of the model."""
+    from tolcost.result.model import ModelStudy
+
+    if not isinstance(study, ModelStudy):  # a step of training has nodes that no file names
+        return []
+    named = zip(study.cost.steps, study.groups("node"), strict=True)
+    return [Contribution(group.title, _known(group)) for (step, _), group in named if step.title == op]
 
 
 # ---- the rules that figures are counted by ----------------------------------------------------------
@@ -180,12 +194,18 @@ def program_rules(case: ProgramCase, metrics: Iterable[str], behind: Iterable[Na
     return _rules(case, metrics, (each for each in named if not each.own or each.texts != (each.shipped,)))
 
 
-def model_rules(case: ProgramCase, metrics: Iterable[str], study: ModelStudy) -> CostRules:
-    """Return the rules that a model is costed by: all definitions of its operators, shipped or its own."""
+def model_rules(
+    case: ProgramCase, metrics: Iterable[str], study: ModelStudy, step: Study | None = None
+) -> CostRules:
+    """Return the rules that a model is costed by: all definitions of its operators, shipped or its own.
+
+    A step of training also rests on its optimiser, and on backward passes that are written.
+    """
     library, opsets = study.cost.session.library, study.model.opsets
     parts = {(part.domain, part.op): None for applied in study.cost.nodes for part, _ in applied.parts}
     found = (library.operator_text(domain, op, opsets.get(domain)) for domain, op in parts if op)
-    return _rules(case, metrics, (each for each in found if each is not None))
+    besides = () if step is None else step.behind()
+    return _rules(case, metrics, (*(each for each in found if each is not None), *besides))
 
 
 def _rules(case: ProgramCase, metrics: Iterable[str], texts: Iterable[NamedText]) -> CostRules:

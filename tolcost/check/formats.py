@@ -221,6 +221,49 @@ def _held(held: HeldBudget) -> Json:
     }
 
 
+# ---- badges ---------------------------------------------------------------------------------------
+
+_COLOURS = {0: "#2a7d4f", 1: "#b3372b", 2: "#b3372b", 3: "#8a5a00"}
+"""By exit code: white text on each has a contrast of 4.5 to 1 at least."""
+_LABEL, _LABEL_COLOUR = "cost", "#444c56"
+_LETTER, _ROOM_AROUND = 7, 12
+"""Pixels for a letter, and around a text."""
+
+
+def gate_badge(report: GateReport) -> str:
+    """Write what the endpoint of shields.io reads to draw a badge."""
+    colour = _COLOURS[report.exit_code]
+    said = {"schemaVersion": 1, "label": _LABEL, "message": _badge_text(report), "color": colour}
+    return json.dumps(said) + "\n"
+
+
+def gate_svg(report: GateReport) -> str:
+    """Write a badge as a picture."""
+    said = _badge_text(report)
+    left, right = (_LETTER * len(text) + _ROOM_AROUND for text in (_LABEL, said))
+    title = _content(f"{_LABEL}: {said}")
+    middle = (_LABEL, left / 2), (said, left + right / 2)
+    texts = "".join(f'<text x="{x:g}" y="14">{_content(text)}</text>' for text, x in middle)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
+        f"aria-label={_attribute(f'{_LABEL}: {said}')}><title>{title}</title>"
+        f'<rect width="{left}" height="20" fill="{_LABEL_COLOUR}"/>'
+        f'<rect x="{left}" width="{right}" height="20" fill="{_COLOURS[report.exit_code]}"/>'
+        '<g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
+        f"{texts}</g></svg>\n"
+    )
+
+
+def _badge_text(report: GateReport) -> str:
+    """Return the outcome and how many programs it is of, in a few words."""
+    word, _, _ = headline(report).partition(": ")
+    changed = {change.name for change in report.changes if change.kind != "gone"}
+    touched = len(changed | {held.name for held in report.budgets if held.kind != "within"})
+    count = len(report.programs)
+    programs = f"{count:,} program{'' if count == 1 else 's'}"
+    return f"{word}, {touched:,} of {programs}" if report.exit_code else f"ok, {programs}"
+
+
 # ---- by name --------------------------------------------------------------------------------------
 
 _WRITERS: Mapping[str, Callable[[GateReport], str]] = {
@@ -231,6 +274,8 @@ _WRITERS: Mapping[str, Callable[[GateReport], str]] = {
     "sarif": gate_sarif,
     "junit": gate_junit,
     "json": gate_json,
+    "badge": gate_badge,
+    "svg": gate_svg,
 }
 
 

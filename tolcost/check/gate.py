@@ -183,12 +183,35 @@ def _checked(
         programs=tuple(by_target),
         changes=tuple(sorted(changes, key=lambda c: (KINDS.index(c.kind), c.name, c.metric))),
         budgets=tuple(_declared_budget(gate.config, asked, held) for held in found),
-        notes=notes,
+        notes=(*notes, *_not_costed(asked, entries)),
         new_fails=not base.is_revision,
         strict=gate.strict,
     )
     problems = (*mistakes, *(problem for outcome in outcomes.values() for problem in outcome.problems))
     return Checked(report, tuple(asked), entries, problems, pairs.gone)
+
+
+_MOST_NAMED = 3
+"""Models with nodes that are not costed, named in a note; others are counted."""
+
+
+def _not_costed(asked: Sequence[Target], entries: Mapping[str, LockEntry]) -> Iterator[str]:
+    """Say which models have nodes that no figure counts: a check of these may miss what grew."""
+    models = [target for target in asked if target.is_model and target.name in entries]
+    found = [target.name for target in models if _lacks_nodes(entries[target.name])]
+    if found:
+        others = len(found) - _MOST_NAMED
+        named = ", ".join(found[:_MOST_NAMED]) + (f" and {others:,} more" if others > 0 else "")
+        how = (
+            f"`tolcost model {found[0]}` names them" if "#" not in found[0] else "`tolcost model` names them"
+        )
+        yield f"some nodes are not costed, and a change of them is not seen, in {named}; {how}"
+
+
+def _lacks_nodes(entry: LockEntry) -> bool:
+    """Whether a count of work lacks a node."""
+    figures = (entry.figure(metric) for metric in ("eops", "flops", "macs"))
+    return any(one is not None and one.status in ("incomplete", "unknown") for one in figures)
 
 
 def _held(

@@ -219,11 +219,15 @@ def files_below(folder: Path, skipped: Sequence[str] = ()) -> Iterator[str]:
 
 
 class Contribution(Struct, frozen=True):
-    """The contribution of one place in a source, or of one operator of a model, by metric."""
+    """The contribution of one place in a source, or of one operator or node of a model, by metric.
+
+    ``nodes`` gives those of an operator's nodes, each under its name, where there are some to tell.
+    """
 
     what: str
     counts: Mapping[str, Poly]
     span: Span = NOWHERE
+    nodes: Callable[[], Sequence[Contribution]] = tuple
 
 
 class Costed(Struct, frozen=True):

@@ -45,7 +45,7 @@ from tolcost.show.text import fitted_table, hanging, style_of
 # and long texts are cut.
 
 
-GATE_FORMATS = ("text", "md", "github", "gitlab", "sarif", "junit", "json")
+GATE_FORMATS = ("text", "md", "github", "gitlab", "sarif", "junit", "json", "badge", "svg")
 LONGEST_FORM = 40
 _VERDICTS = {0: "ok", 1: "costlier", 2: "not readable", 3: "undecided"}
 

@@ -40,6 +40,7 @@ from tolcost.check.records import (
     Example,
     FigureStatus,
     LockedFigure,
+    LockedInput,
     LockEntry,
 )
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
@@ -51,7 +52,8 @@ from tolcost.result.typical import typical_lengths
 _UNPROVED = "not proved for every shape"
 _NEVER_CHEAPER = "never cheaper; no shape was found at which it is costlier"
 _NO_SHAPE = "no shape was found that is right before and now"
-_RESIZED = "inputs have other sizes: each is costed with its own"
+_RESIZED = "each is costed with its own size"
+_BY_SIZE = "if it costs less now, the size alone may be why"
 _ALIKE = "inputs are of one shape before and now only where"
 _CAVEATS = {
     ("at-most", "old"): "the old figure is only an upper bound",
@@ -87,7 +89,8 @@ def judge(
         return replace(found, kind="undecided", notes=(f"the figure is not known {when}",))
     counts = old_counts, new_counts
     ways = [
-        _compared(found, before, after, new, both, *counts, sizes, as_it_was) for both in _together(old, new)
+        _compared(found, before, after, (old, new), both, *counts, sizes, as_it_was)
+        for both in _together(old, new)
     ]
     worst = min(ways, key=lambda change: KINDS.index(change.kind))
     note = "inputs changed places: by place and by name they are not the same"
@@ -124,7 +127,7 @@ def _compared(
     found: CostChange,
     before: LockedFigure,
     after: LockedFigure,
-    found_in: LockEntry,
+    entries: tuple[LockEntry, LockEntry],
     both: Joint,
     old_counts: Sequence[Poly],
     new_counts: Sequence[Poly],
@@ -139,13 +142,13 @@ def _compared(
             return replace(found, kind="undecided", notes=(*both.notes, f"{_ALIKE} {told}"))
         if both.empty or (both.differs and both.facts and not any(try_shapes(old, new, both.facts))):
             return replace(found, kind="undecided", notes=(*both.notes, _NO_SHAPE))
-        forms = outcome_of(old, new, both.facts, (old, new, *known), typical_of(found_in, both), sizes)
+        forms = outcome_of(old, new, both.facts, (old, new, *known), typical_of(entries[1], both), sizes)
     except AlgebraBudget as error:
         return replace(found, kind="undecided", notes=(*both.notes, f"it takes too much algebra: {error}"))
     # equal bounds of an unchanged source bound the same cost, however the entries name their lengths
     in_other_words = as_it_was and forms.kind == "same" and before.status == after.status
     outcome = forms if in_other_words else concluded(before.status, after.status, forms)
-    outcome = _each_with_its_own(outcome) if both.resized else outcome
+    outcome = _each_with_its_own(outcome, *entries) if both.resized else outcome
     if outcome.region is not None and (new - old).free & both.apart:  # its old and new values are unrelated
         outcome = undecided(*outcome.notes)
     return replace(
@@ -160,15 +163,26 @@ def _compared(
     )
 
 
-def _each_with_its_own(outcome: Compared) -> Compared:
+def _each_with_its_own(outcome: Compared, old: LockEntry, new: LockEntry) -> Compared:
     """Weaken an outcome where a number in the shape of an input changed: each program has its own size.
 
     A costlier program stays costlier, with a note.  Any other outcome becomes undecided, because the size
     alone may be the reason why a program is cheaper.
     """
+    pairs = zip(old.domain.inputs, new.domain.inputs, strict=False)
+    told = [
+        f"the input {quoted(now.name)} was {_parts_text(was)} and is {_parts_text(now)}"
+        for was, now in pairs
+        if was.parts != now.parts
+    ]
+    note = f"{'; '.join(told)}: {_RESIZED}" if told else f"inputs have other sizes: {_RESIZED}"
     if outcome.kind in ("costlier", "crosses"):
-        return replace(outcome, notes=(*outcome.notes, _RESIZED))
-    return undecided(_NO_SHAPE)
+        return replace(outcome, notes=(*outcome.notes, note))
+    return undecided(f"{note}; {_BY_SIZE}")
+
+
+def _parts_text(one: LockedInput) -> str:
+    return " & ".join(part.text for part in one.parts)
 
 
 def _form(found: CostChange, figure: LockedFigure, names: dict[str, Poly]) -> Poly:

@@ -334,7 +334,7 @@ def _cost_model(
         train = dict(target.case.train)
         step = study.trained(str(train.pop("optimizer")), train) if train else None
         found = costed_model(target.name, study, metrics, step)
-        rules = model_rules(target.case, metrics, study)
+        rules = model_rules(target.case, metrics, study, step)
         source = "" if raw is None else sha256(raw).hexdigest()[:32]
         return replace(found, entry=replace(found.entry, rules=rules, source=source))
 

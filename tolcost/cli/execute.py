@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -13,6 +13,7 @@ from tolcost.cli.options import read_value
 from tolcost.cli.output import deliver_bytes, refuse_over
 from tolcost.diagnostics import quoted, refuse
 from tolcost.elaborate import Elaborated
+from tolcost.elaborate.values import OpenRecursion
 from tolcost.execute import Execution, run_reference, run_vectorised
 from tolcost.execute.dtypes import Array, Arrays
 from tolcost.execute.inputs import (
@@ -72,7 +73,7 @@ def command(
     request = Request.read(shapes, attrs, specs)
     parsed = parsed_file(file, request)
     given, told = _read_inputs(parsed, inputs, request)
-    program = lowered_with(parsed, told)
+    program = _lowered(parsed, told, given)
     warn(program)
     arrays = _by_input(parsed, given)
     known = lengths_by_name(program.program, arrays, lengths)
@@ -106,6 +107,18 @@ def _read_inputs(
     }
     single = {name: all_ if declared[name].variadic else all_[0] for name, all_ in shapes.items()}
     return arrays, Request({**request.shapes, **single}, attrs, request.specs)
+
+
+def _lowered(parsed: Parsed, request: Request, arrays: Mapping[str, tuple[Array, ...]]) -> Elaborated:
+    """Lower a program; where its lengths have to be numbers, they are those of the arrays."""
+    try:
+        return lowered_with(parsed, request)
+    except OpenRecursion:
+        given = {name: list(found[0].shape) for name, found in arrays.items() if len(found) == 1}
+        shapes = {**given, **request.shapes}
+        if shapes == request.shapes:
+            raise
+        return lowered_with(parsed, Request(shapes, request.attrs, request.specs))
 
 
 def _is_literal(text: str) -> bool:

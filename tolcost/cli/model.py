@@ -129,8 +129,8 @@ def command(
         raise click.UsageError("--sweep, --device, --annotate and --format html are not for --generate")
     if metrics is not None:
         _refuse_other_figures(metrics, "training" if train else "runs" if generate else "model")
-    if train is not None and (generate or annotate or form == "html"):
-        raise click.UsageError("--generate, --annotate and --format html are not for --train")
+    if train is not None and (generate or annotate):
+        raise click.UsageError("--generate and --annotate are not for --train")
     by = by or ("scope" if depth else "op")
     table = TableView(by, columns, sort, top, depth or DEPTH, exact, metrics=metrics or ())
     session, on = Session(open_library(specs)), options.read_device(device)
@@ -149,8 +149,9 @@ def command(
     if isinstance(given, ShownFile):
         cost = replace(cost, study=replace(cost.study, file=given.title))
     if train is not None:
-        study, (optimizer, asked_of) = cost.study, train
-        cost = replace(cost, study=with_deep_stack(lambda: study.trained(optimizer, asked_of)))
+        plain, (optimizer, asked_of) = cost, train
+        study = with_deep_stack(lambda: plain.study.trained(optimizer, asked_of, plain.point))
+        cost = replace(cost, study=study)
     cost = replace(cost, device=on, weights=weights)
     grown = with_deep_stack(lambda: options.grown(cost, sweeps, metrics))
     asked = None if metrics is None else frozenset(metrics)

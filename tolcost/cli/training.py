@@ -21,7 +21,9 @@ _OPTIONS = (
     click.option("--accumulate", metavar="K", type=click.IntRange(1, 1_000_000),
                  help="Add up the gradients of K runs in a step."),
     click.option("--recompute", metavar="PATTERN",
-                 help="Keep the inputs of these scopes only, and compute them again: 'layer.*', 'every 2'."),
+                 help="Keep only the inputs of scopes, and do them again: 'layer.*', 'every 2', best."),
+    click.option("--memory", metavar="SIZE",
+                 help="With --recompute best: the memory in which a step is to fit: 80GB."),
     click.option("--backward", metavar="KIND", type=click.Choice(("written", "derived")),
                  help="Backward passes as frameworks run them (written), or all derived."),
 )  # fmt: skip
@@ -33,7 +35,8 @@ def training_options(function: F) -> F:
     @wraps(function)
     def command(*args: Any, **given: Any) -> Any:
         asked = {
-            name: given.pop(name) for name in ("loss", "precision", "accumulate", "recompute", "backward")
+            name: given.pop(name)
+            for name in ("loss", "precision", "accumulate", "recompute", "memory", "backward")
         }
         freeze = given.pop("freeze")
         told = {name: value for name, value in asked.items() if value is not None}

@@ -8,7 +8,8 @@ derivation explains a count and does not make a second one.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,6 +29,7 @@ from tolcost.algebra import (
     product_of,
     restricting,
     symbols_of_cond,
+    to_mathml,
     to_text,
     total_of,
 )
@@ -53,6 +55,8 @@ _MAX_STEPS = 100
 """A derivation is for people; longer ones end with the closed form."""
 _MAX_PARTS = 24
 """With more parts, a sum stays one leaf, since its line would be unreadable."""
+_LONGEST_TERM = 480
+"""Characters of a term's source, which is whole in any program that people write."""
 _MOST_SAID = 3
 """Conditions named in the reason of a step."""
 _SPOKEN = Lambda | Where | Build | Fold | Select
@@ -145,6 +149,69 @@ def _factor(formula: DerivedFormula, put: Change) -> str:
             return f"({text})"
 
 
+TypesetKind: TypeAlias = Literal["math", "code", "text"]
+
+
+class TypesetPiece(Struct, frozen=True, array_like=True):
+    """A piece of a typeset formula: the content of a ``math`` element, part of a program, or plain text."""
+
+    kind: TypesetKind
+    content: str
+
+
+def typeset(formula: DerivedFormula, put: Change = as_it_is) -> Iterator[TypesetPiece]:
+    """Yield a formula in pieces for browsers, between which a line may be broken.
+
+    >>> from tolcost.algebra import length
+    >>> [piece.content for piece in typeset(Multiple(length("n"), (ClosedForm(length("m") + 1),)))]
+    ['<mi>n</mi>', ' · ', '(', '<mi>m</mi><mo>+</mo><mn>1</mn>', ')']
+    """
+    match formula:
+        case ClosedForm(poly=poly):
+            yield TypesetPiece("math", to_mathml(put(poly)))
+        case Eops(text=text):
+            yield TypesetPiece("code", f"EOPs({text})")
+        case Plus(parts=parts):
+            for n, part in enumerate(parts):
+                yield from (TypesetPiece("text", " + "),) if n else ()
+                yield from typeset(part, put)
+        case Multiple(factor=factor, parts=(part,)):
+            grouped = not is_one_term(put(factor))
+            yield TypesetPiece("math", _fenced(to_mathml(put(factor)), grouped))
+            yield TypesetPiece("text", " · ")
+            yield from _grouped(part, put)
+        case Over(ranges=ranges, parts=(part,)):
+            for symbol, extent in ranges:
+                low = f"<mrow>{to_mathml(atom(symbol))}<mo>=</mo><mn>1</mn></mrow>"
+                sign = f"<munderover><mo>∑</mo>{low}<mrow>{to_mathml(put(extent))}</mrow></munderover>"
+                yield TypesetPiece("math", sign)
+            yield from _grouped(part, put)
+        case Either(condition=condition, parts=(then, other)):
+            yield from _grouped(then, put)
+            yield TypesetPiece("text", f" where {cond_text(map_cond(condition, put))}, else ")
+            yield from _grouped(other, put)
+        case Largest(parts=(one, other)):
+            yield TypesetPiece("text", "the larger of ")
+            yield from _grouped(one, put)
+            yield TypesetPiece("text", " and ")
+            yield from _grouped(other, put)
+
+
+def _fenced(markup: str, grouped: bool) -> str:
+    return f"<mo>(</mo>{markup}<mo>)</mo>" if grouped else markup
+
+
+def _grouped(formula: DerivedFormula, put: Change) -> Iterator[TypesetPiece]:
+    """Yield a formula as a factor, in parentheses where it needs them."""
+    alone = isinstance(formula, (Eops, Multiple))
+    if alone or (isinstance(formula, ClosedForm) and is_one_term(put(formula.poly))):
+        yield from typeset(formula, put)
+    else:
+        yield TypesetPiece("text", "(")
+        yield from typeset(formula, put)
+        yield TypesetPiece("text", ")")
+
+
 def first_argument(call: str) -> str:
     """Return the first argument of a call as written, or nothing if the text is not a call.
 
@@ -185,8 +252,8 @@ def substituted(formula: DerivedFormula, leaf: Eops, by: DerivedFormula) -> Deri
 class DerivationStep(Struct, frozen=True):
     """One equality of a derivation: the whole right-hand side before and after, and the reason.
 
-    ``poly`` is the cost of the term that this step derives, None where it depends on conditions on enclosing
-    coordinates; ``span`` is the place of that term.
+    ``term_before`` and ``term_after`` are the term that the step derives, and what it becomes.  ``poly`` is
+    its cost, None where it depends on conditions on enclosing coordinates; ``span`` is its place.
     """
 
     text_before: str
@@ -194,6 +261,10 @@ class DerivationStep(Struct, frozen=True):
     span: Span
     poly: Poly | None
     reason: str
+    term_before: str = ""
+    term_after: str = ""
+    becomes: DerivedFormula | None = None
+    """What the term, or at the end the value, becomes, to be typeset."""
 
 
 class ValueDerivation(Struct, frozen=True):
@@ -273,14 +344,15 @@ class _Explainer:
     def chain(self, name: str, node: Node) -> ValueDerivation:
         """Derive the cost of a value from its name, or from its source text, to its closed form."""
         total = self.total(node)
-        source = name or on_one_line(_span(node)) or self._text(node)
+        source = name or _quoted(node) or self._text(node)
         formula: DerivedFormula = Eops(source, node)
         steps: list[DerivationStep] = []
         while (leaf := first_open(formula)) is not None and len(steps) < _MAX_STEPS:
             by, reason = self._expand(leaf)
             after = substituted(formula, leaf, by)
             texts = (self._show(formula), self._show(after))
-            steps.append(DerivationStep(*texts, _span(leaf.node), self._poly(leaf.node), reason))
+            term = (self._show(leaf), self._show(by))
+            steps.append(DerivationStep(*texts, _span(leaf.node), self._poly(leaf.node), reason, *term, by))
             formula = after
         if self._show(formula) != self._show(ClosedForm(total)):
             steps.append(self._last(formula, node, total, leaf is None))
@@ -310,7 +382,8 @@ class _Explainer:
         if self.bounded:
             reason += ", what data decides at its largest"
         texts = (self._show(formula), self._show(ClosedForm(total)))
-        return DerivationStep(*texts, _span(node), self._put(total), reason)
+        closed = ClosedForm(total)
+        return DerivationStep(*texts, _span(node), self._put(total), reason, becomes=closed)
 
     def _poly(self, node: Node | Block) -> Poly | None:
         """Return the cost of a term, or None where it depends on conditions on enclosing coordinates."""
@@ -401,7 +474,7 @@ class _Explainer:
         """Return the cost of one visit of a block, as one leaf where its result's source text covers it."""
         result = block.result
         if self._named(block) and isinstance(result, _SPOKEN) and self.costs(result):
-            return Eops(on_one_line(_span(result)) or self._text(result), block)
+            return Eops(_quoted(result) or self._text(result), block)
         return _plus((*self._named(block), *self._parts(result)))
 
     def _named(self, block: Block) -> tuple[DerivedFormula, ...]:
@@ -431,7 +504,7 @@ class _Explainer:
         name = node.function if isinstance(node, Lambda) else "where" if isinstance(node, Where) else ""
         if name and not any(map(self.costs, children(node))):
             return name
-        return on_one_line(_span(node)) or name or type(node).__name__.lower()
+        return _quoted(node) or name or type(node).__name__.lower()
 
 
 def _applying(found: Schedules) -> set[Node | Block]:
@@ -467,7 +540,7 @@ def _argument(var: Var, result: Node) -> str:
     """Return the first argument of a reduce, as written, if the variable is the value it runs over."""
     if not isinstance(result, Fold) or not _runs_over(result, var):
         return ""
-    return first_argument(on_one_line(result.span))
+    return first_argument(_quoted(result))
 
 
 def _runs_over(node: Fold, var: Var) -> bool:
@@ -477,6 +550,11 @@ def _runs_over(node: Fold, var: Var) -> bool:
         isinstance(found, Member) and isinstance(found.tol, Ref) and found.tol.var is var and found.at == at
         for found in schedule_block(node.body).nodes
     )
+
+
+def _quoted(node: Node | Block) -> str:
+    """Return the source of a node on one line."""
+    return on_one_line(_span(node), _LONGEST_TERM)
 
 
 def _span(node: Node | Block) -> Span:

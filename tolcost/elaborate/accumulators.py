@@ -21,9 +21,13 @@ from tolcost.algebra import (
     const,
     data_symbol,
     eq,
+    exact_div,
     ge,
+    powers,
     product_of,
     prove,
+    scale,
+    step_of,
     substitute,
     the_symbol,
     to_text,
@@ -366,7 +370,7 @@ _STEPS = data_symbol("steps")
 """The number of completed steps of a fold, as it occurs in the lengths of its accumulator."""
 
 _HINT = (
-    "each step may add a fixed amount to a length, or build one that its number tells: "
+    "each step may add a fixed amount to a length or multiply it, or build one that its number tells: "
     "`reduce(t, (a, z) => map(tol[2^s * n], ...), x, [s])`; "
     "a few steps may stand one after the other: `f(f(x))`"
 )
@@ -770,8 +774,10 @@ def _growth_of_step(
             kind=RankMismatch,
         )
     parts, by = [], []
+    before = growth.after(lambda: position(coords, shape))
     expected = growth.after(lambda: position(coords, shape) + 1)
-    for was, want, grows, now in zip(growth.parts, expected, growth.by, node.type, strict=True):
+    rows = zip(growth.parts, before, expected, growth.by, node.type, strict=True)
+    for was, given, want, grows, now in rows:
         space = join_spaces(was.space, now.space)
         if len(was.shape) != len(now.shape):
             if was.shape:
@@ -787,8 +793,11 @@ def _growth_of_step(
             by.append(tuple(const(0) for _ in now.shape))
             continue
         parts.append(was if space == was.space else Part(was.shape, space))
-        lengths = zip(want.shape, now.shape, grows, strict=True)
-        by.append(tuple([_grow(env, w, n, g, coords, step) for w, n, g in lengths]))
+        grown = []
+        for d, w, n, g, first in zip(given.shape, want.shape, now.shape, grows, was.shape, strict=True):
+            by_factor = _growth_by_factor(first, d, n, g, coords)
+            grown.append(_grow(env, w, n, g, coords, step) if by_factor is None else by_factor)
+        by.append(tuple(grown))
     return _Growth(tuple(parts), tuple(by))
 
 
@@ -808,16 +817,21 @@ def _grow(env: Env, want: Poly, now: Poly, grows: Poly, coords: tuple[Poly, ...]
     if difference == const(0):
         return grows
     verdict = prove(eq(difference), facts_here(env))
-    steady = not any(s.kind != "length" for s in difference.free)
+    own = set(map(the_symbol, coords))  # coordinates of loops around this one stay the same in it
+    steady = all(s.kind == "length" or (s.kind == "coord" and s not in own) for s in difference.free)
     if steady and (verdict is False or prove(ge(difference - 1)) is True) and grows == const(0):
         return difference * _STEPS
     if verdict is not True and not steady:
         by_form = _growth_by_formula(difference, coords) if grows == const(0) else None
         if by_form is not None:
             return by_form
+        if grows.terms and len(own) == 1:  # the lengths so far are guesses; those of the first step are not
+            (place,) = own
+            want, now = substitute(want, {place: const(0)}), substitute(now, {place: const(1)})
         fail(
             "T0326",
-            f"the accumulator's length {to_text(want)} becomes {to_text(now)}, not by a fixed amount a step",
+            f"the accumulator's length {to_text(want)} becomes {to_text(now)}: "
+            "it grows neither by a fixed amount a step nor by a whole factor",
             step.span,
             hint=_HINT,
         )
@@ -839,6 +853,28 @@ def _growth_by_formula(difference: Poly, coords: tuple[Poly, ...]) -> Poly | Non
         return grown if _after(grown, const(0)) == const(0) else None
     except ZeroDivisionError:  # n / s has no value before the first step
         return None
+
+
+def _growth_by_factor(
+    first: Poly, before: Poly, now: Poly, grows: Poly, coords: tuple[Poly, ...]
+) -> Poly | None:
+    """Return how much longer a length is after ``_STEPS`` that make ``f*d + c`` of every length d.
+
+    That it is so shows once a length is assumed to grow by a fixed amount, and to be ``d + k*s`` before a
+    step: one that doubles it makes ``2*d + 2*k*s`` of that.
+    """
+    if len(coords) != 1 or not grows.terms:
+        return None
+    place = the_symbol(coords[0])
+    rise, change = step_of(before, place), step_of(now, place)
+    ratio = exact_div(change, rise) if rise.terms else None
+    factor = None if ratio is None else ratio.constant
+    if factor is None or factor < 2:
+        return None
+    more = now - before * factor
+    if place in more.free:
+        return None
+    return scale((first * (factor - 1) + more) * (powers(factor, _STEPS) - 1), 1, factor - 1)
 
 
 def _broadcast_scalars(begin: Node, parts: Type, env: Env, step: Step) -> Node:

@@ -417,6 +417,16 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Result
         return results(env, other)
     if len(env.scope.facts) >= MOST_CASES:
         fail("T0508", f"choices nest more than {MOST_CASES} deep on conditions that stay open", expr.span)
+    env.context.cases += 1
+    try:
+        return _open_choice(env, condition, expr)
+    finally:
+        env.context.cases -= 1
+
+
+def _open_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Results:
+    """Evaluate both sides, each where its case holds, and merge them."""
+    _, then, other = expr.args
     sides = []
     for side in (then, other):
         if isinstance(side, tree.Numeral):  # a literal does not depend on the condition

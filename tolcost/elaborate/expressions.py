@@ -38,6 +38,7 @@ from tolcost.elaborate.values import (
     CALL_DEPTH,
     FORMS,
     PRIMITIVES,
+    Activation,
     Applicable,
     Builtin,
     Closure,
@@ -46,6 +47,7 @@ from tolcost.elaborate.values import (
     Misfit,
     Missing,
     Native,
+    OpenRecursion,
     OutOfRange,
     Outside,
     Results,
@@ -508,15 +510,18 @@ def argument(env: Env, expr: tree.Expr) -> Lazy | Value:
     return delay(env, expr.name if isinstance(expr, tree.Name) else "", expr)
 
 
-def is_functional(env: Env, expr: tree.Expr | None) -> bool:
-    """Whether an expression, as written, is a function rather than a value."""
+def is_functional(env: Env, expr: tree.Expr | None, inside: tuple[tree.Expr, ...] = ()) -> bool:
+    """Whether an expression, as written, is a function rather than a value.
+
+    ``inside`` are the bodies of functions that led here: one that ends in itself gives no function.
+    """
     if isinstance(expr, tree.Name):
         found = env.nearest(expr.name)
         return is_callable_name(env, expr.name) if found is None else _names_function(found)
     if isinstance(expr, tree.Call):
         written = expr.function
         found = env.nearest(written.name) if isinstance(written, tree.Name) else None
-        if isinstance(found, Closure) and _returns_function(found):
+        if isinstance(found, Closure) and _returns_function(found, inside):
             return True
         is_form = isinstance(written, tree.Name) and written.name in FORMS
         return not is_form and env.star is None and _takes_star(expr)
@@ -528,11 +533,13 @@ def is_functional(env: Env, expr: tree.Expr | None) -> bool:
 _FUNCTIONS_AS_WRITTEN = (tree.Arrow, tree.OperatorName, tree.Compose)
 
 
-def _returns_function(found: Closure) -> bool:
+def _returns_function(found: Closure, inside: tuple[tree.Expr, ...]) -> bool:
     """Whether the body of a function is a function, as written: ``scale(c) = (v) => v * c``."""
     head = found.body.function if isinstance(found.body, tree.Call) else found.body
     passed = isinstance(head, tree.Name) and head.name in found.params
-    return not passed and is_functional(found.env, found.body)
+    if passed or any(body is found.body for body in inside):
+        return False
+    return is_functional(found.env, found.body, (*inside, found.body))
 
 
 def _takes_star(expr: tree.Call) -> bool:
@@ -631,15 +638,51 @@ def _call_closure(env: Env, function: Closure, args: tuple[Lazy | Value, ...], s
     if context.depth >= CALL_DEPTH:
         fail("T0503", f"functions call one another more than {CALL_DEPTH} deep", span)
     inner = function.env.child(dict(zip(function.params, args, strict=True)), scope=env.scope)
+    inner.calls = env.calls
+    outer = None
+    if function.name:
+        inner.calls = Activation(function, args, span, env.calls, context.cases)
+        outer = inner.calls.same_around()
+        if outer is not None and outer.instead is not None:
+            return outer.instead(env, args, span)
+        if outer is not None:
+            _check_smaller(env, inner.calls, outer)
+    first = outer is None and context.is_recursive(function)
     context.depth += 1
     try:
-        return results(inner, function.body)
+        return _first_application(inner, function, args, span) if first else results(inner, function.body)
     except Rejected as rejected:
         if len(rejected.diagnostics[0].labels) < MAX_LABELS:
             rejected.label(Label(span, f"while applying {title_of(function)}"))
         raise
     finally:
         context.depth -= 1
+
+
+def _check_smaller(env: Env, inner: Activation, outer: Activation) -> None:
+    from tolcost.elaborate.recursion import check_smaller  # few programs need it
+
+    check_smaller(env, inner, outer)
+
+
+def _first_application(
+    env: Env, function: Closure, args: tuple[Lazy | Value, ...], span: Span
+) -> Value | Results:
+    """Apply a function that applies itself: its applications are written out, or else go by levels."""
+    inner = env.building(env.scope.inner())
+    try:
+        with env.context.attempt(inner.scope) as trial:
+            found = results(inner, function.body)
+            trial.keep()
+    except OpenRecursion:
+        from tolcost.elaborate.level_loops import by_levels  # few programs need it
+
+        value = by_levels(env, function, args, span)
+        if value is None:
+            raise
+        return value
+    env.scope.absorb(inner.scope)
+    return found
 
 
 @evaluates(tree.Compose)

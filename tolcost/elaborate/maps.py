@@ -463,4 +463,4 @@ def _enter(body: MapBody | WrittenStep, env: Env, at: tuple[Value, ...]) -> tupl
     if item is None or not isinstance(item, (Poly, Cond, str)):
         item = Lazy("", env, lambda here: element(here, body.over, at, body.span, checked=True))
     names = body.pattern.bind(at, body.span)
-    return Env(env.context, env.scope, names, body.env, Element(item, at)), item
+    return Env(env.context, env.scope, names, body.env, Element(item, at), calls=body.env.calls), item

@@ -277,8 +277,8 @@ def _holds_only_if_visited(env: Env, condition: Cond) -> bool:
 def at_all_places(env: Env, condition: Cond, refuse: Callable[[], NoReturn]) -> Cond:
     """Reduce an open condition to lengths alone, so that it holds at every coordinate.
 
-    At the worst coordinates, the facts about lengths may prove it. A condition that cannot be reduced is
-    returned as it is.
+    At the worst coordinates, the facts about lengths may prove it. A condition that cannot be reduced, or
+    that stands under a guard on coordinates, is returned as it is, and left for a run to check.
     """
     # Under a guard on coordinates, the worst case may lie where the guard excludes it.
     guarded = any(s.kind == "coord" for fact in env.scope.facts for s in symbols_of_cond(fact))
@@ -324,9 +324,15 @@ def _at_end(condition: Cond, is_last: bool) -> Cond:
 
 @lru_cache(maxsize=1 << 10)
 def worst_case(condition: Cond) -> Cond | None:
-    """Return the condition at the worst coordinates, if each coordinate acts in one direction only.
+    """Return a condition on lengths alone that says the same: the condition at its worst coordinates.
 
-    Where given lengths make the range of a coordinate empty, the condition holds, too.
+    Where lengths make a range empty there is nothing to check, and the condition holds. The result is None
+    if no coordinate is shown to be the worst, or if data decides whether a range is empty: a run checks it.
+
+    >>> from tolcost.algebra import cond_text, coordinate, length
+    >>> n, m = length("n"), length("m", 0)
+    >>> cond_text(worst_case(ge(n - coordinate("i", m) - 3)))  # x[i + 3] for each of m places
+    'n >= m + 3 or m <= 0'
     """
     try:
         return _reduce_to_worst(condition)
@@ -335,6 +341,10 @@ def worst_case(condition: Cond) -> Cond | None:
 
 
 def _reduce_to_worst(condition: Cond) -> Cond | None:
+    """Put each coordinate at the end of its range at which the condition is hardest to meet.
+
+    ``idle`` is the case in which some range has no coordinate at all.
+    """
     if isinstance(condition, Eq) and any(s.kind == "coord" for s in condition.p.free):
         above, below = _reduce_to_worst(ge(condition.p)), _reduce_to_worst(ge(-condition.p))
         return None if above is None or below is None else conj(above, below)
@@ -357,9 +367,9 @@ def _reduce_to_worst(condition: Cond) -> Cond | None:
             idle = disj(idle, ge(symbol.lo - symbol.hi - 1))
             if any(s.kind != "length" for s in symbols_of_cond(idle)):
                 return None
-        if try_prove(ge(slope)) is True and symbol.lo is not None:
+        if try_prove(ge(slope)) is True:
             p = substitute(p, {symbol: symbol.lo})
-        elif try_prove(ge(-slope)) is True and symbol.hi is not None:
+        elif try_prove(ge(-slope)) is True:
             p = substitute(p, {symbol: symbol.hi})
         else:
             least = _with_least_remainder(p, symbol, symbol.hi - symbol.lo + 1)
@@ -434,7 +444,7 @@ def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: LazyMess
             return beside
         return f"{beside}: the {'last' if place else 'first'} is {to_text(extent) if place else 1}"
 
-    hint = "counting starts at 1" if index.constant == 0 else None
+    hint = _from_1(span) if index.constant == 0 else None
     from_1 = required(env, ge(index - 1), AT_LEAST_1, span, message, hint=hint)
     to_end = required(env, ge(extent - index), INSIDE, span, message, hint=_shorter(index))
     notes = env.context.notes
@@ -443,6 +453,14 @@ def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: LazyMess
     ):  # these equations may be discarded with a trial
         env.scope.in_range.add((index, extent))
     return conj(*filter(is_local, (from_1, to_end)))
+
+
+def _from_1(span: Span) -> str:
+    """Return a hint for an index that is 0: if none is written there, it may be an element of zeros."""
+    if "0" in span.text:
+        return "counting starts at 1"
+    example = "reduce(tol[n], (a, z) => a + x[i], 0, [i])"
+    return f"counting starts at 1, and elements of `tol[n]` are 0: a coordinate stands in brackets, {example}"
 
 
 def _shorter(index: Poly) -> str | None:

@@ -487,7 +487,7 @@ def _common_count(env: Env, counts: Value, span: Span) -> Poly | None:
 
 
 def _repeat_equally(env: Env, value: Value, size: Poly, often: Poly, most: Poly, span: Span) -> Value:
-    """Repeat every row equally often: add a dimension on which no element depends, and merge it."""
+    """Repeat every row equally often: add a second dimension, on which no element depends, and merge it."""
     if isinstance(value, ValueList):
         return each(value, lambda item: _repeat_equally(env, item, size, often, most, span))
     _check_count(env, often, most, span)

@@ -7,7 +7,7 @@ it first fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import compress, islice
 
@@ -28,15 +28,19 @@ from tolcost.algebra import (
     Symbol,
     Truth,
     atom,
+    ceil_log2,
+    conj,
     const,
     data_symbol,
     evaluate_cond,
+    exact_div,
     floordiv,
     ge,
     indicator,
     maximum,
     minimum,
     only_symbol,
+    powers,
     prove,
     substitute,
     substitute_cond,
@@ -44,7 +48,7 @@ from tolcost.algebra import (
     the_symbol,
 )
 from tolcost.atoms.kit import inner_nodes, is_ref
-from tolcost.atoms.nodes import Block, Component, Fold, Node, Pack, Ref, Var
+from tolcost.atoms.nodes import Block, Component, Convert, Fold, Lambda, Node, Number, Pack, Ref, Var
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.accumulators import restrict_to_components
 from tolcost.elaborate.induction import as_list, components, elaborate_any_step, fold_list
@@ -56,6 +60,7 @@ from tolcost.elaborate.values import (
     Data,
     Env,
     NeedsUnrolling,
+    Scope,
     Seq,
     Unknown,
     Value,
@@ -78,6 +83,9 @@ MOST_TRIED = 20_000
 NO_LIMIT = LARGEST_LENGTH - 1
 """The limit from which on a loop counts as unlimited."""
 
+
+_MOST_EARLY = 64
+"""The most doublings before the first turn that are looked for."""
 
 NO_END = "no end"
 """The result for a condition that holds at every turn."""
@@ -133,6 +141,20 @@ class WrittenLoop(Struct, frozen=True, eq=False):
             held = _count_held_turns(env, self.turn, self.carried, self.shape)
         return _trip_count(env, self.shape[0], held, name)
 
+    def in_all(self, env: Env) -> Poly | None:
+        """Return how many turns there are, if the first condition is one of those that follow."""
+        if self.go is None or self.go is FALSE:
+            return None
+        held = _count_held_turns(env, self.turn, self.carried, self.shape)
+        if held.now is None or not held.certain:
+            return None
+        turn = the_symbol(TURN)
+        before = substitute_cond(held.now, {turn: TURN - 1})
+        if substitute_cond(before, {turn: const(0)}) != self.go:
+            return None
+        turns = count_leading_turns(before, turn)
+        return minimum(self.shape[0], turns) if isinstance(turns, Poly) else None
+
     def result(self, turns: Poly, exact: bool) -> Value:
         """Return the list that is the value of the form."""
         if self.go is None:
@@ -165,11 +187,15 @@ def _components_of(env: Env, items: Sequence[Value], sizes: Sequence[int], span:
 class HeldTurns(Struct, frozen=True):
     """The number of turns at which the condition holds.
 
-    If it is not ``certain``, the condition may fail before.
+    If it is not ``certain``, the condition may fail before. ``now`` is the condition after ``TURN`` turns, if
+    there is one formula for all.
     """
 
     turns: Turns
     certain: bool
+    now: Cond | None = None
+    most: Poly | None = None
+    """The most turns at which a condition on data may hold, because a part of it is known at every turn."""
 
 
 def _trip_count(env: Env, limit: Poly, held: HeldTurns, name: Callable[[], str]) -> tuple[Poly, bool]:
@@ -184,6 +210,8 @@ def _trip_count(env: Env, limit: Poly, held: HeldTurns, name: Callable[[], str])
     if number is not None and not endless and not held.certain:
         return limit, False
     most = const(LARGEST_LENGTH) if endless else limit
+    if held.most is not None:
+        most = held.most + 1 if endless else minimum(limit, held.most + 1)
     base = name()
     full = env.context.own_name(f"{env.context.title or 'loop'}_{base}")
     return data_symbol(full, 0, most, "turns", base), True
@@ -299,14 +327,20 @@ class _Turn(WrappedStep, frozen=True):
 def _count_held_turns(env: Env, turn: _Turn, start: tuple[Value, ...], shape: tuple[Poly, ...]) -> HeldTurns:
     """Find out at how many turns the condition holds, from what induction shows about every turn."""
     coords, inner = fresh_coordinates(env, turn.pattern, shape)
+    open_end = inner.in_mode(replace(inner.scope.mode, checked=False))  # of turns that may never be taken
     with env.context.attempt(inner.scope):
         try:
-            elaborate_any_step(inner, turn, start, shape, coords)
+            elaborate_any_step(open_end, turn, start, shape, coords)
         except (Rejected, NeedsUnrolling):
             return _count_turn_by_turn(inner, turn, start, shape[0])
     condition, certain = _necessary_condition(turn.said[0])
+    if isinstance(turn.said[0], Data):
+        condition = conj(*_known_parts(open_end.scope, turn.said[0].node))
     now = substitute_cond(condition, {the_symbol(coords[0]): TURN + 1})
-    return HeldTurns(count_leading_turns(now, the_symbol(TURN)), certain)
+    turns = count_leading_turns(now, the_symbol(TURN))
+    if isinstance(turn.said[0], Data):
+        return HeldTurns(None, certain=False, most=turns if isinstance(turns, Poly) else None)
+    return HeldTurns(turns, certain, now)
 
 
 def _count_turn_by_turn(env: Env, turn: _Turn, carried: tuple[Value, ...], limit: Poly) -> HeldTurns:
@@ -336,6 +370,23 @@ def _necessary_condition(value: Value) -> tuple[Cond, bool]:
     return (TRUE, False) if known is None else (known, True)
 
 
+def _known_parts(scope: Scope, node: Node) -> Iterator[Cond]:
+    """Yield the conditions without data of which each is necessary for a truth value that is data."""
+    pending: list[Node | None] = [node]
+    while pending:
+        match pending.pop():
+            case Ref(var=var):
+                pending.append(scope.named(var))
+            case Convert(value=value) | Component(value=Pack(items=(value,))):
+                pending.append(value)
+            case Lambda(function="and", args=args):
+                pending.extend(args)
+            case Number(value=known) if isinstance(known, Cond):
+                yield known
+            case _:
+                pass
+
+
 def truth(value: Value) -> Cond | None:
     """Return the condition that a value of one entry is; None if data decides it."""
     inner = plain(value)
@@ -358,6 +409,7 @@ def count_leading_turns(condition: Cond, turn: Symbol) -> Turns:
     match condition:
         case Ge(p=p):
             found = _count_while_nonnegative(p, turn)
+            found = _count_while_a_power_fits(p, turn) if found is None else found
             return _count_by_trial(condition, turn) if found is None else found
         case And(parts=parts):
             return _earliest_end([count_leading_turns(part, turn) for part in parts])
@@ -399,6 +451,35 @@ def _count_while_nonnegative(p: Poly, turn: Symbol) -> Turns:
             return const(0)
         case _:
             return None
+
+
+def _count_while_a_power_fits(p: Poly, turn: Symbol) -> Turns:
+    """Return at how many turns ``p >= 0`` holds, if p is a form less a form that grows by a power of 2.
+
+    >>> from tolcost.algebra import data_symbol, length, powers, the_symbol
+    >>> k = data_symbol("k", 0, 100)
+    >>> _count_while_a_power_fits(length("n") - 3 * powers(2, k), the_symbol(k))
+    ceiling(log(floor(n/3) + 1, 2))
+    >>> _count_while_a_power_fits(length("n") - 1 - powers(4, k), the_symbol(k))
+    floor((ceiling(log(n, 2)) + 1)/2)
+    """
+    first, second, third = (substitute(p, {turn: const(k)}) for k in range(3))
+    factor = exact_div(third - second, second - first) if first != second else None
+    number = 0 if factor is None or factor.constant is None else factor.constant
+    doublings = number.bit_length() - 1
+    if number < 2 or number != 2**doublings:
+        return None
+    grown = exact_div(first - second, const(number - 1))
+    if grown is None or prove(ge(grown - 1)) is not True:
+        return None
+    limit = first + grown
+    if p != limit - grown * powers(number, atom(turn)):
+        return None
+    odd, early = grown, 0  # a factor 2^early is as many doublings that were made before
+    while (half := exact_div(odd, const(2))) is not None and early < _MOST_EARLY:
+        odd, early = half, early + 1
+    fits = maximum(floordiv(limit, odd) + 1, const(1))
+    return floordiv(maximum(ceil_log2(fits) - early, const(0)) + doublings - 1, const(doublings))
 
 
 def _count_by_trial(condition: Cond, turn: Symbol) -> Turns:

@@ -397,6 +397,10 @@ class UnexpectedValue(Fault):
     """A text or a number outside the set that a program accepts; another program may accept it."""
 
 
+class OpenRecursion(Fault):
+    """A function that applies itself as often as lengths decide, which are not given as numbers."""
+
+
 class Outside(Fault):
     """The program itself declares the request to be no ToL computation, with a reason."""
 
@@ -584,6 +588,10 @@ class Context(Struct, eq=False):
     """The last condition that could not be decided, with the facts known then."""
     open: dict[Cond, None] = field(default_factory=dict)
     """The conditions on lengths alone that could not be decided."""
+    cases: int = 0
+    """The number of choices under elaboration whose conditions lengths leave open."""
+    recursive: dict[int, bool] = field(default_factory=dict)
+    """Whether functions mention themselves, by the identity of their bodies."""
     title: str = ""
     """The prefix of symbols whose values only a run determines."""
     apart: CallsApart | None = None
@@ -608,6 +616,16 @@ class Context(Struct, eq=False):
     unrolled: int = 0
     depth: int = 0
     names: int = 0
+
+    def is_recursive(self, function: Closure) -> bool:
+        """Whether a function mentions itself."""
+        found = self.recursive.get(id(function.body))
+        if found is None:
+            from tolcost.syntax import tree
+
+            named = (node.name for node in tree.inner_nodes(function.body) if isinstance(node, tree.Name))
+            found = self.recursive[id(function.body)] = function.name in named
+        return found
 
     def argument_named(self, value: Value) -> str | None:
         """Return the attribute or static input whose value a text or a vector is, or contains as an entry.
@@ -877,6 +895,33 @@ def _naming_env(lazy: Lazy) -> Env:
     return env.building(env.scope.same(naming=True))
 
 
+ArgumentSizes = dict[str, Poly]
+"""What may get smaller, by how a message names it: numbers, lengths, and differences of two numbers."""
+
+
+class Activation(Struct, eq=False):
+    """An application of a function of the program under way, and the application that it stands in.
+
+    ``cases`` is the number of choices around it that lengths leave open; the sizes of its arguments are kept
+    once they were asked for. ``instead``, if given, answers for further applications of the same function.
+    """
+
+    function: Closure
+    args: tuple[Lazy | Value, ...]
+    span: Span
+    around: Activation | None
+    cases: int
+    sizes: ArgumentSizes | None = None
+    instead: Callable[[Env, tuple[Lazy | Value, ...], Span], Value] | None = None
+
+    def same_around(self) -> Activation | None:
+        """Return the innermost application of the same function around this one."""
+        outer = self.around
+        while outer is not None and outer.function.body is not self.function.body:
+            outer = outer.around
+        return outer
+
+
 class Element(Struct, frozen=True, eq=False):
     """The meaning of ``*``: the current element and its coordinates."""
 
@@ -885,9 +930,12 @@ class Element(Struct, frozen=True, eq=False):
 
 
 class Env:
-    """The names in scope, the block under construction, and the meaning of ``*``."""
+    """The names in scope, the block under construction, and the meaning of ``*``.
 
-    __slots__ = ("context", "in_index", "names", "parent", "scope", "star")
+    ``calls`` is the innermost application of a function that it is inside of.
+    """
+
+    __slots__ = ("calls", "context", "in_index", "names", "parent", "scope", "star")
 
     def __init__(
         self,
@@ -897,8 +945,10 @@ class Env:
         parent: Env | None = None,
         star: Element | None = None,
         in_index: bool = False,
+        calls: Activation | None = None,
     ) -> None:
         """Not a Struct: a plain class is faster to create, as for ``Trial``."""
+        self.calls = calls
         self.context = context
         self.scope = scope
         self.names = names
@@ -908,13 +958,13 @@ class Env:
 
     def child(self, names: dict[str, Lazy | Value], scope: Scope | None = None) -> Env:
         """Return an environment inside this one, with its own names."""
-        return Env(self.context, scope or self.scope, names, self, self.star, self.in_index)
+        return Env(self.context, scope or self.scope, names, self, self.star, self.in_index, self.calls)
 
     def indexing(self, inside: bool) -> Env:
         """Return the environment inside or outside an index list."""
         if inside == self.in_index:
             return self
-        return Env(self.context, self.scope, self.names, self.parent, self.star, inside)
+        return Env(self.context, self.scope, self.names, self.parent, self.star, inside, self.calls)
 
     def in_mode(self, mode: Mode) -> Env:
         """Return the environment with its block elaborated in another mode."""
@@ -922,7 +972,7 @@ class Env:
 
     def building(self, scope: Scope) -> Env:
         """Return the environment with its bindings going to another block."""
-        return Env(self.context, scope, self.names, self.parent, self.star, self.in_index)
+        return Env(self.context, scope, self.names, self.parent, self.star, self.in_index, self.calls)
 
     def nearest(self, name: str) -> Lazy | Value | None:
         """Return the innermost value of a name, or None."""

@@ -6,7 +6,7 @@ from functools import cache
 
 from msgspec.structs import replace
 
-from tolcost.algebra import FALSE, TRUE, Poly, const, data_symbol, indicator, the_symbol
+from tolcost.algebra import FALSE, TRUE, Poly, const, data_symbol, fewer_clips, indicator, the_symbol
 from tolcost.diagnostics import Source, Span
 from tolcost.elaborate.expressions import as_length, function_of, is_functional, signature
 from tolcost.elaborate.induction import fold_list
@@ -55,7 +55,7 @@ def while_form(env: Env, expr: tree.Call) -> Value:
     most = const(NO_LIMIT) if limit is None else as_length(outer, evaluate(outer, limit), limit.span)
     turns, value = _texts(signature(step).low == 2)
     names: dict[str, Value] = {"holds": holds, "next": step, "begin": begin, "most": most}
-    inner = Env(outer.context, outer.scope, dict(names))
+    inner = Env(outer.context, outer.scope, dict(names), calls=outer.calls)
     loop = written_loop(inner, replace(turns, span=expr.span))
     if loop.go is FALSE:
         return begin
@@ -94,9 +94,11 @@ def _run(env: Env, loop: WrittenLoop, value: tree.Call, span: Span) -> Value:
 
     turns, exact = loop.counted(env, name)
     if exact and not names:
-        many = turns if loop.go is TRUE or loop.go is None else turns * indicator(loop.go)
+        many = loop.in_all(env)
+        if many is None:
+            many = turns if loop.go is TRUE or loop.go is None else fewer_clips(turns * indicator(loop.go))
         if loop.go is not None:
-            known = Env(env.context, env.scope, {**env.names, "most": many})
+            known = Env(env.context, env.scope, {**env.names, "most": many}, calls=env.calls)
             return fold_value(known, *written_fold(known, value))
     if not names:
         base = name()

@@ -412,10 +412,10 @@ class Cost(Located, dict=True, frozen=True):
     def training(self, optimizer: str, **asked: object) -> Cost:
         """Return the cost of a step of training of a model: forward, backward, and what an optimiser does.
 
-        ``loss``, ``freeze``, ``precision``, ``accumulate``, ``recompute`` and ``backward`` are those of
-        ``tolcost model --train``.
+        ``loss``, ``freeze``, ``precision``, ``accumulate``, ``recompute``, ``memory`` and ``backward`` are
+        those of ``tolcost model --train``.  ``recompute="best"`` chooses at the lengths of this cost.
         """
-        return replace(self, study=self.study.trained(optimizer, asked))
+        return replace(self, study=self.study.trained(optimizer, asked, self.point))
 
     def __getitem__(self, key: str) -> SympyExpr | None:
         """Return a figure by its key, as in ``cost["bytes"]``; None if it is not known."""

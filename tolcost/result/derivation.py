@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
 from tolcost.algebra import Symbol, to_text
-from tolcost.cost.derive import Derivation, ValueDerivation
+from tolcost.cost.derive import Derivation, DerivationStep, ValueDerivation
 from tolcost.cost.record import Analysis
 from tolcost.diagnostics import visible
 from tolcost.result.point import line_in, requirements
@@ -29,7 +29,7 @@ from tolcost.show.document import (
     text_of,
     write,
 )
-from tolcost.show.fit import BOLD, DIM, FitCell, FitColumn, cut_form, fit, paint
+from tolcost.show.fit import BOLD, DIM, FitCell, FitColumn, fit, paint
 from tolcost.show.tables import csv_text
 from tolcost.show.text import hanging, plain_table, text
 
@@ -37,8 +37,10 @@ if TYPE_CHECKING:
     from tolcost.cost.second_opinion import Opinion
     from tolcost.execute.values import RunCounts
 
-_WIDEST, _AROUND = 72, 12
-"""Widths in characters: a longer formula is cut to the part that a step changes, with a margin around it."""
+_WIDEST = 72
+"""The widest formula that a step shows as a whole; of a wider one it shows the term that it derives."""
+_WHOLE, _TERM = "  = ", "      "
+"""What stands before a whole formula, and before a term of one."""
 _REASON = 16
 """The least width of a reason beside a formula."""
 
@@ -92,60 +94,56 @@ def _worth_showing(derivation: Derivation) -> tuple[ValueDerivation, ...]:
 
 def _chain(chain: ValueDerivation, file: str, colour: bool, width: int | None) -> Iterator[str]:
     """Write the steps of a chain; on a terminal a long formula continues below, and loses nothing."""
-    texts = [visible(step.text_after) for step in chain.steps]
-    before = ["", *texts][: len(texts)]
-    steps: list[tuple[str, str, str]] = []
-    listed = zip(
-        before, texts, ((line_in(step.span, file), visible(step.reason)) for step in chain.steps), strict=True
-    )
-    for (where, reason), same in groupby(listed, key=lambda one: one[2]):
-        alike = list(same)  # equal steps in a row are shown as a single step
-        often = f" ({len(alike)} times)" if len(alike) > 1 else ""
-        steps.append((changed(alike[0][0], alike[-1][1]), where, f"{reason}{often}"))
+    steps = list(_lines_of(chain, file))
     if width is not None:
         rows = [
             [
-                FitCell(form, prefix="  = "),
+                FitCell(form if len(form) > width // 3 else _joined(form), prefix=prefix),
                 FitCell(where, "number", style=DIM),
                 FitCell(reason, style=DIM, floor=_REASON),
             ]
-            for form, where, reason in steps
+            for prefix, form, where, reason in steps
         ]
         yield from fit([FitColumn()] * 3, rows, width, colour).lines
         return
-    aligned = max((len(form) for form, _, _ in steps if len(form) <= _WIDEST), default=0)
-    places = max((len(where) for _, where, _ in steps), default=0)
-    for form, where, reason in steps:
+    shown = [(f"{prefix}{_joined(form)}", where, reason) for prefix, form, where, reason in steps]
+    aligned = max((len(form) for form, _, _ in shown if len(form) <= _WIDEST + len(_WHOLE)), default=0)
+    places = max((len(where) for _, where, _ in shown), default=0)
+    for form, where, reason in shown:
         said = paint(f"{where.ljust(places)}  {reason}".rstrip(), DIM * colour)
-        yield f"  = {form.ljust(aligned)}  {said}".rstrip()
+        yield f"{form.ljust(aligned)}  {said}".rstrip()
 
 
-def changed(was: str, now: str) -> str:
-    """Return a formula; if it is long, only the part that changed, with a margin around it.
+def _joined(form: str) -> str:
+    """Put a step that has two lines into one."""
+    return form.replace("\n", " ")
 
-    >>> changed("n*EOPs(exp)", "n*1")
-    'n*1'
-    >>> changed("x + " * 30 + "EOPs(add) + " + "y + " * 9, "x + " * 30 + "1 + " + "y + " * 9)
-    '… x + x + x + 1 + y + y + y …'
+
+def _lines_of(chain: ValueDerivation, file: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yield what stands before a step, its formula, its line, and its reason.
+
+    Equal steps in a row are one.  Before the closed form stands a long formula with all of its terms derived.
     """
-    if len(now) <= _WIDEST:
-        return now
-    most = min(len(was), len(now))
-    start = next((n for n in range(most) if was[n] != now[n]), most)
-    end = next((n for n in range(most - start) if was[-1 - n] != now[-1 - n]), most - start)
-    first, last = max(start - _AROUND, 0), min(len(now) - end + _AROUND, len(now))
-    while 0 < first < len(now) and _is_inside(now, first):
-        first -= 1  # a number or a name stays whole
-    while 0 < last < len(now) and _is_inside(now, last):
-        last += 1
-    middle = now[first:last] if was else now
-    cut = cut_form(middle, 2 * _WIDEST)
-    return f"{'… ' if was and first else ''}{cut.strip()}{' …' if was and last < len(now) else ''}"
+    before = _WHOLE
+
+    def rule(step: DerivationStep) -> tuple[str, ...]:
+        prefix, form = _shown(step)
+        return prefix, line_in(step.span, file), visible(step.reason), form * (prefix == _TERM)
+
+    for (prefix, where, reason, _), same in groupby(chain.steps, key=rule):
+        alike = list(same)
+        if before == _TERM and not alike[0].term_before and chain.complete:
+            yield _WHOLE, visible(alike[0].text_before), "", "all terms together"
+        times = f" ({len(alike)} times)" if len(alike) > 1 else ""
+        yield prefix, _shown(alike[-1])[1], where, reason + times
+        before = prefix
 
 
-def _is_inside(form: str, at: int) -> bool:
-    """Whether a position is inside of a number or a name."""
-    return all(letter.isalnum() or letter in "_." for letter in form[at - 1 : at + 1])
+def _shown(step: DerivationStep) -> tuple[str, str]:
+    """Return what a step shows: the whole formula, or if that is long, the term that it derives."""
+    if len(step.text_after) <= _WIDEST or not step.term_before:
+        return _WHOLE, visible(step.text_after)
+    return _TERM, f"{visible(step.term_before)}\n= {visible(step.term_after)}"
 
 
 def derivation_document(derivation: Derivation, name: str, file: str) -> Document:

@@ -32,6 +32,7 @@ from tolcost.models.input_shapes import (
     with_lengths,
     with_shapes,
 )
+from tolcost.models.loading import done_at_loading
 from tolcost.models.lowered import Applied
 from tolcost.models.memory import Holdings, Peak, holdings, peak_memory
 from tolcost.models.walking import Session
@@ -239,11 +240,11 @@ class ModelStudy(Study, dict=True, frozen=True):
                 said = "dropout and the statistics of norms count; module.eval() leaves them out"
                 yield Fact("mode", "exported in training mode", said)
 
-    def trained(self, optimizer: str, asked: Mapping[str, object]) -> Study:
+    def trained(self, optimizer: str, asked: Mapping[str, object], at: Point | None = None) -> Study:
         """Return a step of training of the model."""
         from tolcost.result.training import requested, training_study  # derivatives take time to load
 
-        return training_study(self, requested(optimizer, asked))
+        return training_study(self, requested(optimizer, asked), at)
 
     def compared_parts(self) -> Iterator[ComparedFigure]:
         """Yield the totals by operator."""
@@ -277,11 +278,23 @@ class ModelStudy(Study, dict=True, frozen=True):
 
     def steps(self, by: str) -> tuple[TimedNodes, ...]:
         """Return the work of nodes: each by itself, or equal nodes together under their operator."""
-        return steps_of(self.cost, self.adder, by)
+        return steps_of(self.cost, self.adder, by, self.loaded)
+
+    @cached_property
+    def loaded(self) -> frozenset[int]:
+        """The places of nodes of parameters alone, which take time at loading and not in a run."""
+        return done_at_loading(self.cost)
+
+    @property
+    def untimed(self) -> str:
+        """Which of its nodes take no time in a run, in words; nothing if all do."""
+        many = len(self.loaded)
+        nodes = "1 node" if many == 1 else f"{many:,} nodes"
+        return f"without {nodes} of parameters alone, computed at loading" if many else ""
 
     def fused(self) -> CallWork | None:
         """Return the work of the fused model: all products, and the bytes of sources and outputs alone."""
-        return fused_work(self.cost, self.adder, self.total)
+        return fused_work(self.cost, self.adder, self.total, self.loaded)
 
     @property
     def general(self) -> Mapping[str, Symbol]:

@@ -6,6 +6,7 @@ evaluates exactly, and every condition.  If a condition fails, the page says so 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
@@ -26,17 +27,16 @@ from tolcost.cost.device import Duration
 from tolcost.diagnostics import NOWHERE, Rejected, place, visible
 from tolcost.models.analysis import GraphCost
 from tolcost.models.lowered import Applied, Lowered
-from tolcost.models.memory import lifetimes
 from tolcost.result.compare import match
 from tolcost.result.comparison import CostComparison, FigureDifference, explained
 from tolcost.result.metrics import AMOUNTS, HELD, IN_BYTES, LEADING, TITLES
-from tolcost.result.model import ModelStudy, of_model
 from tolcost.result.page_forms import PageForms
+from tolcost.result.page_nodes import PageNode, model_of, page_memory, page_nodes, page_parts
 from tolcost.result.program import ProgramStudy
 from tolcost.result.program_page import function_title, program_parts
-from tolcost.result.rows import TableRow, path_of
+from tolcost.result.rows import TableRow
 from tolcost.result.study import FUNCTIONS, Located, Study
-from tolcost.result.totals import parts_of, steps_by_node
+from tolcost.result.totals import Adder
 from tolcost.show.document import Json, form_in, plain
 from tolcost.show.html import condition_tree, embedded, layout_script, render
 
@@ -97,16 +97,7 @@ def _data(cost: Located, forms: PageForms, timed: _Timed) -> dict[str, Json]:
         "missing": [
             [one.op, visible(one.name), visible(one.why)] for one in cost.coverage.missing[:_MOST_MISSING]
         ],
-        "figures": [
-            {
-                "key": one.key,
-                "label": one.label,
-                "unit": one.number_remark,
-                "bytes": one.key in IN_BYTES,
-                "form": forms.any(one.form),
-            }
-            for one in _anywhere(cost).measures
-        ],
+        "figures": list(_figures(cost, forms)),
         **(
             program_parts(study, forms)
             if isinstance(study, ProgramStudy)
@@ -115,19 +106,29 @@ def _data(cost: Located, forms: PageForms, timed: _Timed) -> dict[str, Json]:
     }
 
 
+def _figures(cost: Located, forms: PageForms) -> Iterator[Json]:
+    for one in _anywhere(cost).measures:
+        yield {
+            "key": one.key,
+            "label": one.label,
+            "unit": one.number_remark,
+            "bytes": one.key in IN_BYTES,
+            "form": forms.any(one.form),
+        }
+    yield from page_parts(cost.study, forms)
+
+
 def _model_parts(cost: Located, forms: PageForms, timed: _Timed) -> dict[str, Json]:
     """Return the operators and nodes of a model, its values that take memory, and its device."""
-    study = of_model(cost)
+    model, is_step = model_of(cost.study), cost.study.report == "training"
     return {
         "amounts": {key: TITLES.get(key, key) for key in AMOUNTS},
         "operators": list(_operators(cost, forms, timed)),
-        "memory": [
-            [forms.number(one.bytes), one.first, one.last, visible(one.name), one.given]
-            for one in lifetimes(study.cost)
-        ],
+        "memory": list(page_memory(cost.study, forms)),
+        "step": is_step,
         "device": _device(cost, forms, timed),
-        "graph": _graph(study.cost),
-        **_nodes(study, forms, timed),
+        "graph": None if is_step else _graph(model.cost),
+        **_nodes(model.adder, forms, timed),
     }
 
 
@@ -206,6 +207,7 @@ class _Timed(Struct):
     All are whole in ``parts`` of a microsecond; ``wait`` is what any part of the work takes besides.
     """
 
+    listed: Sequence[PageNode] = ()
     nodes: Sequence[Duration | None] = ()
     operators: Mapping[str, Duration | None] = field(default_factory=dict)
     whole: Duration | None = None
@@ -215,25 +217,23 @@ class _Timed(Struct):
     @staticmethod
     def of(cost: Located, older: Older | None) -> _Timed:
         """Work out the times of a model; none without a device."""
-        times = cost.times
+        times, listed = cost.times, page_nodes(cost.study, cost.times is not None)
         if times is None:
-            return _Timed()
-        known: dict[int, Duration | None] = {}
+            return _Timed(listed)
+        known: dict[tuple[int, int, bool], Duration | None] = {}
         nodes = []
-        if isinstance(cost.study, ModelStudy):
-            study = cost.study
-            steps = steps_by_node(study.cost, study.adder)
-            for (_, applied), own in zip(study.cost.steps, steps, strict=True):
-                if id(applied) not in known:
-                    alone = None if own is None else replace(times, steps=own, sized=True)
-                    known[id(applied)] = None if alone is None else alone.added_up()
-                nodes.append(known[id(applied)])
+        for node in listed:
+            key = id(node.applied), node.times, node.work == ()
+            if key not in known:
+                alone = None if node.work is None else replace(times, steps=node.work, sized=True)
+                known[key] = None if alone is None else alone.added_up()
+            nodes.append(known[key])
         operators = {title: own.added_up() for title, own in times.by_title().items()}
         measures = (*cost.measures, *(() if older is None else older[0].measures))
         forms = [one.form for one in measures if isinstance(one.form, Duration)]
         every = (*forms, *filter(None, (*known.values(), *operators.values())))
         below = lcm(times.wait.denominator, *(one.denominator for one in every))
-        return _Timed(nodes, operators, times.added_up(), times.wait, below)
+        return _Timed(listed, nodes, operators, times.added_up(), times.wait, below)
 
 
 def _operators(cost: Located, forms: PageForms, timed: _Timed) -> Iterator[Json]:
@@ -266,24 +266,23 @@ def _device(cost: Located, forms: PageForms, timed: _Timed) -> Json:
 # ---- nodes -----------------------------------------------------------------------------------
 
 
-def _nodes(study: ModelStudy, forms: PageForms, timed: _Timed) -> dict[str, Json]:
+def _nodes(adder: Adder, forms: PageForms, timed: _Timed) -> dict[str, Json]:
     """Return every node with its scopes and kind, every kind with its figures, and the totals of scopes."""
-    numbers: dict[tuple[int, Poly | None], int] = {}
+    numbers: dict[tuple[object, ...], int] = {}
     kinds: list[Json] = []
     nodes: list[Json] = []
-    scopes: dict[tuple[str, ...], list[int]] = {}
-    derived, rows = _Derived(), study.rows("node", 0)
-    for n, (step, applied) in enumerate(study.cost.steps):
-        key = (id(applied), rows[n].amounts[HELD])
+    scopes: dict[tuple[str, ...], list[PageNode]] = {}
+    derived = _Derived()
+    for n, node in enumerate(timed.listed):
+        key = (id(node.applied), node.row.op, node.row.amounts[HELD])
         if key not in numbers:
             numbers[key] = len(kinds)
             time = forms.time(timed.nodes[n]) if timed.nodes else None
-            kinds.append({**_kind(applied, rows[n], forms, derived), "time": time})
-        path = path_of(step)
-        for depth in range(len(path) + 1):
-            scopes.setdefault(path[:depth], []).append(n)
-        nodes.append([visible(rows[n].title), numbers[key], [visible(part) for part in path]])
-    sums: list[Json] = [_sum(study, path, inside, rows, forms) for path, inside in scopes.items()]
+            kinds.append({**_kind(node.applied, node.row, forms, derived), "time": time})
+        for depth in range(len(node.path) + 1):
+            scopes.setdefault(node.path[:depth], []).append(node)
+        nodes.append([visible(node.row.title), numbers[key], [visible(part) for part in node.path]])
+    sums: list[Json] = [_sum(adder, path, inside, forms) for path, inside in scopes.items()]
     known: dict[str, Json] = {"derived": derived.found, "sources": derived.sources}
     return {"kinds": kinds, "nodes": nodes, "scopes": sums, **known}
 
@@ -319,14 +318,15 @@ def _kind(applied: Applied, row: TableRow, forms: PageForms, derived: _Derived) 
     }
 
 
-def _sum(
-    study: ModelStudy, path: Sequence[str], inside: Sequence[int], rows: Sequence[TableRow], forms: PageForms
-) -> dict[str, Json]:
+def _sum(adder: Adder, path: Sequence[str], inside: Sequence[PageNode], forms: PageForms) -> dict[str, Json]:
     """Return the total of the nodes in a scope."""
-    figures = study.adder.add(parts_of(study.cost.nodes[n] for n in inside))
-    held = [form for n in inside if (form := rows[n].amounts[HELD]) is not None]
+    works: Counter[Lowered] = Counter()
+    for node in inside:
+        for lowered, times in node.applied.parts:
+            works[lowered] += times * node.times
+    held = [form for node in inside if (form := node.row.amounts[HELD]) is not None]
     parameters = forms.number(total_of(held))
-    return {"path": [visible(part) for part in path], **forms.figures(figures), HELD: parameters}
+    return {"path": [visible(part) for part in path], **forms.figures(adder.add(works)), HELD: parameters}
 
 
 class _Derived(Struct):

@@ -73,6 +73,7 @@ from tolcost.result.typical import OTHER, typical_lengths
 from tolcost.show.document import Fact, Form, Json, Section, Valuation, form_at, number, symbols_in, text_of
 
 if TYPE_CHECKING:
+    from tolcost.catalogue.specs import NamedText
     from tolcost.cost.span import Depths
     from tolcost.models.memory import Holdings, Peak
 
@@ -426,9 +427,13 @@ class Study(_Assuming, frozen=True):
     def remarks(self) -> Iterator[Fact]:
         """Yield facts about the way figures were computed."""
 
-    def trained(self, optimizer: str, asked: Mapping[str, object]) -> Study:
-        """Return a step of training; only a model has one."""
+    def trained(self, optimizer: str, asked: Mapping[str, object], at: Point | None = None) -> Study:
+        """Return a step of training, with what is to be chosen at a point; only a model has one."""
         refuse("T0910", f"{quoted(self.name)} is no model that can be trained")
+
+    def behind(self) -> tuple[NamedText, ...]:
+        """Return the programs that figures rest on besides definitions of operators."""
+        return ()
 
     def extra(self, at: Located | None, exact: bool) -> Iterator[Section]:
         """Yield tables of a report besides its figures and its parts, with numbers at a point."""
@@ -501,6 +506,11 @@ class Study(_Assuming, frozen=True):
         """Return the work of the whole without traffic between nodes; None if that is not known."""
         return None
 
+    @property
+    def untimed(self) -> str:
+        """Which of its nodes take no time in a run, in words; nothing if all do."""
+        return ""
+
     def times(self, device: Device, by: str = "op") -> Times:
         """Return its times on a device."""
         sized = not self.total.traffic.unsized
@@ -565,7 +575,8 @@ class Located(Struct, frozen=True, eq=False, dict=True):
         device = self.times.device
         many = self.study.kind == "model"
         fewer = self._unless
-        each = ", ".join((*(_EACH if many else ()), *fewer))
+        loaded = (self.study.untimed,) if self.study.untimed else ()
+        each = ", ".join((*(_EACH if many else ()), *loaded, *fewer))
         found = [(f"at least {_FOR_WHAT}", self.times.bound, each)]
         if many and self.times.whole is not None:
             found.append((f"fused, at least {_FOR_WHAT}", self.times.whole, ", ".join(fewer)))

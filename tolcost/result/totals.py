@@ -7,7 +7,7 @@ applications: its work grows with the number of distinct operators, not of nodes
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -228,20 +228,31 @@ def _missing_node(step: GraphNode, item: Uncosted, behind: int, invalid: bool) -
 # ---- work that takes time --------------------------------------------------------------------
 
 
-def steps_of(cost: GraphCost, adder: Adder, by: str) -> tuple[TimedNodes, ...]:
-    """Return the work of nodes: each by itself, or equal nodes together under their operator."""
+def steps_of(
+    cost: GraphCost, adder: Adder, by: str, loaded: Container[int] = frozenset()
+) -> tuple[TimedNodes, ...]:
+    """Return the work of nodes: each by itself, or equal nodes together under their operator.
+
+    ``loaded`` are places of nodes without work in a run, since they are computed when the model is loaded.
+    """
+    run = [step for n, step in enumerate(cost.steps) if n not in loaded]
     if by == "node":
-        listed = [(s.name or s.title, low, n) for s, applied in cost.steps for low, n in applied.parts]
+        listed = [(s.name or s.title, low, n) for s, applied in run for low, n in applied.parts]
     else:
-        listed = [(title_of(low), low, n) for low, n in parts_of(cost.nodes).items()]
+        listed = [(title_of(low), low, n) for low, n in parts_of(one for _, one in run).items()]
     works = {low: _work(adder, low) for _, low, _ in listed}
     return tuple(TimedNodes(title, n, work) for title, low, n in listed if n and (work := works[low]))
 
 
-def steps_by_node(cost: GraphCost, adder: Adder) -> Iterator[tuple[TimedNodes, ...] | None]:
-    """Yield the work of each node; None for one of which some is not known."""
+def steps_by_node(
+    cost: GraphCost, adder: Adder, loaded: Container[int] = frozenset()
+) -> Iterator[tuple[TimedNodes, ...] | None]:
+    """Yield the work of each node in a run; None for one of which some is not known."""
     works: dict[Lowered, CallWork | None] = {}
-    for step, applied in cost.steps:
+    for place, (step, applied) in enumerate(cost.steps):
+        if place in loaded:
+            yield ()
+            continue
         for low, _ in applied.parts:
             if low not in works:
                 works[low] = _work(adder, low)
@@ -259,22 +270,30 @@ def _work(adder: Adder, lowered: Lowered) -> CallWork | None:
     return None if work is None else replace(work, options=lowered.options)
 
 
-def fused_work(cost: GraphCost, adder: Adder, total: Figures) -> CallWork | None:
+def fused_work(
+    cost: GraphCost, adder: Adder, total: Figures, loaded: Container[int] = frozenset()
+) -> CallWork | None:
     """Return the work of the fused model: all products, its outputs, and the bytes read of its sources."""
+    run = [applied for n, applied in enumerate(cost.nodes) if n not in loaded]
+    if len(run) < len(cost.nodes):
+        total = adder.add(parts_of(run), any(applied.uncosted for applied in run))
     whole = work_of("", total.traffic, total.histogram, total.macs, ZERO)
     written = total_known(map(cost.bytes, cost.model.graph.outputs))
     if whole is None or written is None:
         return None
-    certain = adder.settle(total_of(_sources_read(cost, adder)))
+    certain = adder.settle(total_of(_sources_read(cost, adder, loaded)))
     return replace(whole, read=certain, certain=certain, written=adder.settle(written))
 
 
-def _sources_read(cost: GraphCost, adder: Adder) -> Iterator[Poly]:
-    """Yield for each parameter and input the bytes that a single node certainly reads of it."""
+def _sources_read(cost: GraphCost, adder: Adder, loaded: Container[int]) -> Iterator[Poly]:
+    """Yield for each parameter, input and result of loading the bytes that a node certainly reads of it."""
     graph = cost.model.graph
     sources = dict.fromkeys((*graph.weights, *(given.name for given in graph.inputs)))
+    sources |= dict.fromkeys(
+        name for n, step in enumerate(graph.nodes) if n in loaded for name in step.outputs
+    )
     surely: dict[str, Poly] = {}
-    for step, applied in cost.steps:
+    for step, applied in (one for n, one in enumerate(cost.steps) if n not in loaded):
         for name in dict.fromkeys(step.inputs):
             if name in sources:
                 found = _certainly_read(cost, adder, name, step.inputs, applied)

@@ -11,7 +11,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tolcost.algebra import Poly, Symbol, const, total_known, total_of
+from tolcost.algebra import Poly, Symbol, const, total_known
+from tolcost.catalogue.specs import NamedText
 from tolcost.diagnostics import refuse
 from tolcost.models.memory import Holdings, Peak
 from tolcost.result.metrics import COLUMNS, HELD, whole_json
@@ -37,8 +38,11 @@ from tolcost.result.totals import steps_of as timed_steps
 from tolcost.show.document import Cell, Code, Column, Fact, Form, Json, ReportTable, Section
 from tolcost.show.shorten import short_form, si
 from tolcost.training.analysis import Training, training_of
+from tolcost.training.choice import MemoryLimit
 from tolcost.training.joint import scope_path
+from tolcost.training.programs import texts_of
 from tolcost.training.request import TrainingRequest
+from tolcost.training.written import written_file
 
 if TYPE_CHECKING:
     from tolcost.models.analysis import GraphCost
@@ -104,13 +108,11 @@ class TrainingStudy(Study, dict=True, frozen=True):
     @cached_property
     def train_peak(self) -> Peak | None:
         """The most memory that a step takes at once, with parameters and what the optimiser holds."""
-        held, asked = self.training.held, self.training.asked
+        throughout = self.training.held.throughout(self.training.asked.accumulate)
         given = self.holdings.input_bytes
-        throughout = [held.parameters, held.frozen, held.master, held.state]
-        throughout += [held.gradients] if asked.accumulate > 1 else []
         if given is None:
             return None
-        found = self.training.memory.timeline.peak(total_of([*throughout, given]))
+        found = self.training.memory.timeline.peak(throughout + given)
         if found is None:
             return None
         sure = found.exact and not self.coverage.missing
@@ -133,18 +135,18 @@ class TrainingStudy(Study, dict=True, frozen=True):
         options = {
             "precision": "" if asked.precision == "float32" else asked.precision,
             "gradients of": "" if asked.accumulate == 1 else f"{asked.accumulate} runs added up",
-            "computed again": ", ".join(region.title for region in self.training.regions[:3]),
+            "computed again": ""
+            if self.training.chosen
+            else _first([r.title for r in self.training.regions]),
         }
         said = "; ".join(f"{key} {text}" for key, text in options.items() if text)
         yield Fact("training", f"a step with {asked.optimizer}", said)
+        yield from self._chosen()
         loss = joint.seeds[0] if len(joint.seeds) == 1 else ""
         given = (
             "a single number" if loss and self._is_scalar(loss) else "what is to come of it is taken as given"
         )
-        shown = ", ".join(joint.seeds[:3]) + (
-            f" and {len(joint.seeds) - 3:,} more" if len(joint.seeds) > 3 else ""
-        )
-        yield Fact("differentiated", shown, given)
+        yield Fact("differentiated", _first(joint.seeds), given)
         yield Fact("trained", *self._trained())
         if joint.frozen:
             yield Fact(
@@ -154,6 +156,20 @@ class TrainingStudy(Study, dict=True, frozen=True):
             said = "as frameworks run them; --backward derived takes derivatives alone"
             yield Fact("written", ", ".join(self.written), said)
         yield from self.inner.head()
+
+    def _chosen(self) -> Iterator[Fact]:
+        """Tell which scopes were chosen to be computed again, and how much less work there may be."""
+        chosen = self.training.chosen
+        if chosen is None:
+            return
+        memory = str(si(chosen.memory, "B"))
+        if not chosen.regions:
+            yield Fact("computed again", "nothing", f"a step fits in {memory}")
+            return
+        gap = chosen.work - chosen.least
+        sure = "no other choice that fits has less" if gap <= 0 else f"at most {si(gap)} more than the least"
+        said = f"{si(chosen.work)} EOPs again to fit in {memory}; {sure}"
+        yield Fact("computed again", _first([region.title for region in chosen.regions]), said)
 
     def _trained(self) -> tuple[str, str]:
         """Tell how much is trained, and how this is known."""
@@ -174,6 +190,17 @@ class TrainingStudy(Study, dict=True, frozen=True):
         known = self.training.joint.cost.known(name)
         shape = getattr(known, "shape", None)
         return shape is not None and all(extent == 1 for extent in shape)
+
+    def behind(self) -> tuple[NamedText, ...]:
+        """Return the optimiser, the written backward passes, and what adds gradients up."""
+        steps = (one.step.node for one in self.training.joint.order if one.found.is_written)
+        written = {(node.domain, node.op): written_file(node.domain, node.op) for node in steps}
+        files = [
+            NamedText(parsed.source.name, (parsed.source.text,), False)
+            for parsed in written.values()
+            if parsed is not None
+        ]
+        return (*files, *texts_of(self.training.asked.optimizer))
 
     def remarks(self) -> Iterator[Fact]:
         """Yield the remarks on the model."""
@@ -321,6 +348,7 @@ class TrainingStudy(Study, dict=True, frozen=True):
             "precision": asked.precision,
             "accumulate": asked.accumulate,
             "recompute": asked.recompute,
+            **self._chosen_json(),
             "backward": asked.backward,
             "written": list(self.written),
             "trained": form_json(settle(self.training.held.trained)),
@@ -345,6 +373,14 @@ class TrainingStudy(Study, dict=True, frozen=True):
                 for one in self.training.memory.kept
             ],
         }
+
+    def _chosen_json(self) -> dict[str, Json]:
+        chosen = self.training.chosen
+        if chosen is None:
+            return {}
+        scopes: list[Json] = [region.title for region in chosen.regions]
+        work: dict[str, Json] = {"again": chosen.work, "again_at_least": chosen.least}
+        return {"chosen": {"memory": chosen.memory, "scopes": scopes, **work}}
 
     # ---- lengths -----------------------------------------------------------------------------------
 
@@ -381,6 +417,12 @@ class TrainingStudy(Study, dict=True, frozen=True):
         return tuple(
             step for _, cost in self.training.runs for step in timed_steps(cost, self.inner.adder, by)
         )
+
+
+def _first(names: Sequence[str], most: int = 3) -> str:
+    """Write the first names, and how many there are besides."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _keys(totals: Json) -> tuple[str, ...]:
@@ -440,9 +482,12 @@ def _merged(groups: Sequence[Group]) -> list[Group]:
 # ---- from a model to a step ------------------------------------------------------------------------
 
 
-def training_study(study: ModelStudy, asked: TrainingRequest) -> TrainingStudy:
-    """Analyse a step of training of a model."""
-    training = training_of(study.cost, asked, study.adder.settle)
+def training_study(study: ModelStudy, asked: TrainingRequest, at: Point | None = None) -> TrainingStudy:
+    """Analyse a step of training of a model; scopes to compute again are chosen at a point."""
+    limit = None
+    if asked.checked().is_best:
+        limit = MemoryLimit(asked.most_bytes, {} if at is None else at.values, study.holdings.input_bytes)
+    training = training_of(study.cost, asked, study.adder.settle, limit)
     adder = study.adder
     parts = []
     for title, cost in training.runs:

@@ -26,7 +26,7 @@ from tolcost.certainty import FROM_ABOVE, INCOMPLETE
 from tolcost.cost.device import UNIT
 from tolcost.diagnostics import visible
 from tolcost.result.assumptions import offered, partitions
-from tolcost.result.metrics import LEADING, Measure, is_asked, keys_in
+from tolcost.result.metrics import IN_BYTES, LEADING, Measure, is_asked, keys_in
 from tolcost.result.model_table import (
     COMMAND_HINTS,
     PYTHON_HINTS,
@@ -68,7 +68,7 @@ from tolcost.show.document import (
     write,
 )
 from tolcost.show.document import document as json_document
-from tolcost.show.shorten import Subterms
+from tolcost.show.shorten import Subterms, duration_text, si
 from tolcost.show.tables import csv_text
 
 _USUAL = ("text", "json", "md", "csv")
@@ -155,7 +155,8 @@ def _document(cost: Located, view: CostView, form: str) -> Iterator[Section]:
         yield from time_blocks(cost, cost.times, view)
     yield Facts(tuple(_standing(cost, view, form)))
     for grown in view.growths:
-        yield from growth_blocks(grown, bars=form == "text")
+        exact = cost.study.kind != "model" or view.table.exact
+        yield from growth_blocks(grown, bars=form == "text", exact=exact)
 
 
 def _model_blocks(cost: Located, at: Located | None, view: CostView, hints: Hints) -> Iterator[Section]:
@@ -374,14 +375,18 @@ def _range(cost: Located, symbol: Symbol, put: bool) -> str:
 # ---- tables --------------------------------------------------------------------------------
 
 
-def growth_blocks(growth: Growth, bars: bool) -> Document:
-    """Write the rows of a sweep, with bars in text, and where parts overtake each other."""
+def growth_blocks(growth: Growth, bars: bool, exact: bool) -> Document:
+    """Write the rows of a sweep, with bars in text, and where parts overtake each other.
+
+    Figures have their units; with ``exact`` every digit of integers, as for programs, and else three.
+    """
     crossed = tuple(f"{c.later} overtakes {c.earlier} at {growth.name} = {c.at:,}" for c in growth.crossings)
     fixed = lengths_text(growth.fixed.items())
-    return (*([Lines((f"at {fixed}",))] if fixed else []), _growth_table(growth, bars), Lines(crossed))
+    head = [Lines((f"at {fixed}",))] if fixed else []
+    return (*head, _growth_table(growth, bars, exact), Lines(crossed))
 
 
-def _growth_table(growth: Growth, bars: bool) -> ReportTable:
+def _growth_table(growth: Growth, bars: bool, exact: bool) -> ReportTable:
     """Write the rows of a sweep; the last column has a violated condition, or a bar for the first figure."""
     columns = ((growth.name, growth.name), *growth.columns.items())
     first = [next(iter(row.figures.values()), None) for row in growth.rows]
@@ -389,12 +394,30 @@ def _growth_table(growth: Growth, bars: bool) -> ReportTable:
     rows = []
     for row, found in zip(growth.rows, first, strict=True):
         bar = Bar(found if isinstance(found, int) else None, most)
-        cells = [n if n is not None or row.outside else UNKNOWN for n in row.figures.values()]
+        cells = [
+            _swept(key, growth.columns[key], n, exact) if n is not None or row.outside else UNKNOWN
+            for key, n in row.figures.items()
+        ]
         rows.append((row.value, *cells, f"outside of {row.outside}" if row.outside else bar))
     shown = bars or any(row.outside for row in growth.rows)
-    said = f"{next(iter(growth.columns.values()))}, on a logarithmic scale" if most and bars else ""
-    numbers = [Column(key, title, "number") for key, title in columns]
+    titles = [title.removesuffix(_IN_TIME) for _, title in columns]
+    said = f"{titles[1]}, on a logarithmic scale" if most and bars else ""
+    numbers = [Column(key, title, "number") for (key, _), title in zip(columns, titles, strict=True)]
     return ReportTable((*numbers, Column("outside", said, shown=shown)), rows)
+
+
+_IN_TIME = f", {UNIT}"
+"""The end of the titles of times, which are written in the unit that suits them."""
+
+
+def _swept(key: str, title: str, value: Form | None, exact: bool) -> Cell:
+    if not isinstance(value, int | Fraction):
+        return value
+    if title.endswith(_IN_TIME):
+        return duration_text(value)
+    if exact:
+        return value
+    return si(value, "B" if key in IN_BYTES else "")
 
 
 def csv_table(costs: Sequence[Located], view: CostView) -> ReportTable:

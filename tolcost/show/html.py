@@ -57,6 +57,8 @@ class LiveForm(Struct, frozen=True):
     command: str
     requires: tuple[Cond, ...] = ()
     """The conditions under which it holds, besides the ranges of its lengths."""
+    start: Mapping[str, int] = {}
+    """The lengths that a reader sees first, by name."""
 
 
 class Chart(Struct, frozen=True):
@@ -136,7 +138,7 @@ def embedded(value: Json) -> Markup:
 def _live(form: LiveForm) -> Json:
     names = display_names(form.eops.free | form.macs.free)
     text = text_of(form.eops)
-    symbols: list[Json] = [*sorted(names.values())]
+    symbols: list[Json] = [[name, form.start.get(name, 1)] for name in sorted(names.values())]
     return {
         "name": visible(form.name),
         "eops": to_browser(form.eops),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
@@ -382,7 +382,7 @@ def _is_function(value: tree.Expr) -> bool:
 
 
 def cycles(definitions: Iterable[Definition]) -> list[Diagnostic]:
-    """Return one diagnostic for each cycle of definitions; walks without recursion."""
+    """Return one diagnostic for each value that needs itself; walks without recursion."""
     done: set[Definition] = set()
     found = []
     for definition in definitions:
@@ -396,8 +396,10 @@ def cycles(definitions: Iterable[Definition]) -> list[Diagnostic]:
                 del open_[path.pop()]
                 rest.pop()
             elif needed in open_:
-                found.append(_cycle_diagnostic(path[open_[needed] :]))
-                done.update(path[open_[needed] :])
+                cycle = path[open_[needed] :]
+                if any(one.sort != "function" for one in cycle):  # functions may apply themselves
+                    found.append(_cycle_diagnostic(cycle))
+                    done.update(cycle)
             else:
                 open_[needed] = len(path)
                 path.append(needed)
@@ -416,7 +418,7 @@ def _cycle_diagnostic(cycle: list[Definition]) -> Diagnostic:
     )
     message = f"{quoted(first.name)} is defined in terms of itself"
     message += f": {way}" if len(cycle) > 1 else ""
-    hint = "there is no recursion; a repeated step is written with `reduce`"
+    hint = "only functions may need themselves; a repeated step is written with `reduce`"
     return Diagnostic("T0204", message, first.needs[following[0]], labels, hint)
 
 
@@ -488,24 +490,52 @@ def occurrences(program: tree.Module, known: KnownNames | None = None) -> tuple[
 
 
 def unused(program: tree.Module) -> tuple[Diagnostic, ...]:
-    r"""Warn about each definition that nothing mentions and that is not an output.
+    r"""Warn about each definition that nothing mentions and that is not an output, and about each such input.
 
     >>> from tolcost.diagnostics import Source
     >>> from tolcost.syntax.parser import parse
-    >>> text = "tol x: R [n]\n(a, _b) = (x, 1)\n(c, d) = (a, 2)\ny := map(c, exp)"
+    >>> text = "tol x: R [n]\ntol w: R [k]\n(a, _b) = (x, 1)\n(c, d) = (a, 2)\ny := map(c, exp)"
     >>> [one.message for one in unused(parse(Source("demo", text)))]
-    ['`d` is never used']
+    ['the input `w` is never used', '`d` is never used']
     """
     defined = [s for s in program.statements if isinstance(s, tree.Define | tree.Unpack)]
     marked = [s for s in defined if isinstance(s, tree.Define) and s.output] or defined[-1:]
     outputs = {statement.span for statement in marked}
-    return tuple(
+    named = occurrences(program)
+    found = [
         Diagnostic("T0218", f"{quoted(one.name)} is never used", one.place, severity="warning")
-        for one in occurrences(program)
+        for one in named
         if one.sort in ("value", "function") and not one.uses and one.statement not in outputs
-        # marked by the author as unused, like the components of a list that are not needed
-        if not one.name.startswith("_")
-    )
+    ]
+    # an operator has the inputs of its standard, whether its value needs them or not
+    if not any(isinstance(s, tree.Operator) for s in program.statements):
+        found += _unused_inputs(named)
+    kept = (one for one in found if not one.span.text.startswith("_"))  # marked by the author as unused
+    return tuple(sorted(kept, key=lambda one: one.span.start))
+
+
+def _unused_inputs(named: Sequence[Occurrences]) -> Iterator[Diagnostic]:
+    """Warn about inputs that nothing mentions, nor any length that only they declare."""
+    declared = [one.statement for one in named if one.sort == "input"]
+    for one in named:
+        within = range(one.statement.start, one.statement.end)
+        lengths = [other for other in named if other.sort == "length" and other.place.start in within]
+        mentioned = [
+            use
+            for use in chain.from_iterable(other.uses for other in (one, *lengths))
+            if use.start not in within and not any(_declares(place, use) for place in declared)
+        ]
+        if one.sort == "input" and not mentioned:
+            told = f"the input {quoted(one.name)} is never used"
+            hint = "remove it, or begin its name with `_` if it has to be there"
+            yield Diagnostic("T0221", told, one.place, hint=hint, severity="warning")
+
+
+def _declares(statement: Span, use: Span) -> bool:
+    """Whether an input declares the length that it mentions here: as a whole dimension, not inside of one."""
+    text = use.source.text
+    ends = text[: use.start].rstrip()[-1:] + text[use.end :].lstrip()[:1]
+    return statement.start <= use.start < statement.end and ends[:1] in "[," and ends[1:] in ",]"
 
 
 def _resolve_program(program: tree.Module, known: KnownNames | None) -> _Resolver:

@@ -12,8 +12,9 @@ from tolcost.algebra import Poly, const, product_of, total_of
 from tolcost.elaborate import Tensor
 from tolcost.models.analysis import GraphCost
 from tolcost.models.lowered import Applied, Lowered
+from tolcost.training.choice import ChosenScopes, MemoryLimit, chosen_scopes
 from tolcost.training.joint import JointGraph, joint_of
-from tolcost.training.memory import Following, Recomputed, StepMemory, held_bytes
+from tolcost.training.memory import AGAIN, BACKWARD, FORWARD, Following, Recomputed, StepMemory, held_bytes
 from tolcost.training.passes import Passes
 from tolcost.training.programs import SUM, ShapedProgram, optimizer, rule, shape_for
 from tolcost.training.regions import regions_of
@@ -32,6 +33,11 @@ class HeldBytes(Struct, frozen=True):
     state: Poly
     frozen: Poly
 
+    def throughout(self, accumulate: int) -> Poly:
+        """Return the bytes that are held at every moment of a step, without inputs of the model."""
+        always = [self.parameters, self.frozen, self.master, self.state]
+        return total_of([*always, self.gradients] if accumulate > 1 else always)
+
 
 class Training(Struct, frozen=True, eq=False):
     """A step of training: forward, what is computed again, and backward, each a graph with costs of nodes."""
@@ -44,30 +50,48 @@ class Training(Struct, frozen=True, eq=False):
     held: HeldBytes
     memory: StepMemory
     regions: tuple[Recomputed, ...]
+    chosen: ChosenScopes | None = None
+    """How the regions were chosen, if it was asked which are best."""
 
     @property
     def runs(self) -> tuple[tuple[str, GraphCost], ...]:
         """The parts of a step that are done once for each run of forward and backward."""
         parts = (
-            ("forward", self.joint.cost),
-            ("computed again", self.again),
-            ("backward", self.joint.backward),
+            (FORWARD, self.joint.cost),
+            (AGAIN, self.again),
+            (BACKWARD, self.joint.backward),
         )
         return tuple(part for part in parts if part[1] is not self.again or self.memory.again)
 
 
 def training_of(
-    cost: GraphCost, asked: TrainingRequest, settle: Callable[[Poly], Poly] | None = None
+    cost: GraphCost,
+    asked: TrainingRequest,
+    settle: Callable[[Poly], Poly] | None = None,
+    limit: MemoryLimit | None = None,
 ) -> Training:
-    """Analyse a step of training of a model that was walked; ``settle`` rewrites forms in its lengths."""
+    """Analyse a step of training of a model that was walked; ``settle`` rewrites forms in its lengths.
+
+    With a limit, the scopes to compute again are those with which a step fits; the request then names them.
+    """
     asked = asked.checked()
     rules = optimizer(asked.optimizer)
     passes = Passes(is_written=asked.backward == "written")
     joint = joint_of(cost, asked, passes)
-    regions = regions_of(joint, asked.recompute)
-    space = PRECISIONS[asked.precision]
-    following = Following(joint, passes, space, asked.accumulate, regions, settle or cost.settled)
-    memory = following.run()
+    held, space = _held(rules, joint, asked), PRECISIONS[asked.precision]
+
+    def following(regions: Sequence[Recomputed]) -> Following:
+        return Following(
+            joint, passes, space, asked.accumulate, asked.optimizer, regions, settle or cost.settled
+        )
+
+    chosen = None
+    if limit is not None:
+        chosen = chosen_scopes(joint, following, held.throughout(asked.accumulate), limit)
+    regions = regions_of(joint, asked.recompute) if chosen is None else chosen.regions
+    if chosen is not None:
+        asked = replace(asked, recompute=", ".join(one.title for one in regions) or None, memory=None)
+    memory = following(regions).run()
     again = set(memory.again)
     nodes = tuple([one if n in again else _NONE for n, one in enumerate(cost.nodes)])
     return Training(
@@ -75,9 +99,10 @@ def training_of(
         joint,
         replace(cost, nodes=nodes),
         _update(rules, joint, asked),
-        _held(rules, joint, asked),
+        held,
         memory,
         regions,
+        chosen,
     )
 
 

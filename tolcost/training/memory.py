@@ -14,6 +14,9 @@ from tolcost.training.joint import BackwardNode, ForwardNode, JointGraph
 from tolcost.training.passes import Passes
 from tolcost.training.timeline import Timeline
 
+FORWARD, AGAIN, BACKWARD = "forward", "computed again", "backward"
+"""The parts of a step besides the optimiser."""
+
 
 class KeptTensor(Struct, frozen=True, eq=False):
     """A tensor that forward keeps for backward: its size, the node that makes it, and those that read it."""
@@ -54,6 +57,7 @@ class Following(Struct, eq=False):
     passes: Passes
     space: str
     accumulate: int
+    optimizer: str
     regions: Sequence[Recomputed]
     settle: Callable[[Poly], Poly]
     roots: dict[str, str] = field(default_factory=dict)
@@ -86,23 +90,23 @@ class Following(Struct, eq=False):
         kept = self.kept()
         for step in joint.steps:
             makes = {f"f:{name}": self.size(name) for name in self.made_by(step)}
-            self.line.add(step.node.name or step.node.title, makes, self.read_by(step))
+            self.line.add(step.node.name or step.node.title, makes, self.read_by(step), FORWARD, step.place)
         seeds = {f"g:{name}": self.size(name) for name in joint.seeds}
         self.adjoints = {name: f"g:{name}" for name in joint.seeds}
         self.own = set(joint.seeds)
         if joint.order:
-            self.line.add("the start of backward", seeds, ())
+            self.line.add("the start of backward", seeds, (), BACKWARD)
         again: list[int] = []
         for passed in joint.order:
             again += self.compute_again(passed)
             self.backward(passed)
         ends = [f"f:{root}" for name in joint.cost.model.graph.outputs if (root := self.roots.get(name))]
         there = self.line.sizes
-        self.line.add("the end of backward", {}, [name for name in (*ends, *seeds) if name in there])
+        self.line.add("the end of backward", {}, [n for n in (*ends, *seeds) if n in there], BACKWARD)
         grads = [self.adjoints[name] for name in joint.trained if name in self.adjoints]
         if self.accumulate > 1:  # a sum of gradients is held throughout, to which these are added at once
             grads = []
-        self.line.add("the optimiser", {}, [name for name in grads if name in there])
+        self.line.add("the optimiser", {}, [name for name in grads if name in there], self.optimizer)
         return StepMemory(kept, self.line, tuple(again))
 
     # ---- tensors of forward ------------------------------------------------------------------
@@ -231,7 +235,7 @@ class Following(Struct, eq=False):
                 copies[name] = f"r:{name}"
                 makes[f"r:{name}"] = self.size(name)
             reads = [f"r:{name[2:]}" if name[2:] in copies else name for name in self.read_by(step)]
-            self.line.add(f"{step.node.name or step.node.title} again", makes, reads)
+            self.line.add(f"{step.node.name or step.node.title} again", makes, reads, AGAIN, step.place)
         return [step.place for step in steps]
 
     # ---- backward ------------------------------------------------------------------------------
@@ -267,7 +271,7 @@ class Following(Struct, eq=False):
                 makes[found] = self.size(tensor)
             self.adjoints[tensor] = found
             self.own.add(tensor)
-        self.line.add(f"{step.node.name or step.node.title} backward", makes, reads)
+        self.line.add(f"{step.node.name or step.node.title} backward", makes, reads, BACKWARD, step.place)
 
 
 def _is_at_least(one: Poly, other: Poly) -> bool:

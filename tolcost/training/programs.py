@@ -9,6 +9,7 @@ from msgspec import Struct
 from tolcost.algebra import Poly, Symbol, const, product_of, substituting, the_symbol
 from tolcost.algebra import length as length_of
 from tolcost.atoms.nodes import Program
+from tolcost.catalogue.specs import NamedText
 from tolcost.cost import count, traffic
 from tolcost.cost.traffic import bytes_of
 from tolcost.diagnostics import Source, quoted, refuse
@@ -66,6 +67,14 @@ def optimizer(name: str) -> Mapping[int, ShapedProgram]:
     if not vectors.is_file():
         return {1: rule(f"{FOLDER}/{name}", 1)}
     return {1: rule(f"{FOLDER}/{name}{VECTORS}", 1), 2: rule(f"{FOLDER}/{name}", 2)}
+
+
+def texts_of(name: str) -> tuple[NamedText, ...]:
+    """Return the programs of an optimiser, and those that add gradients up and unscale them."""
+    root = specs_root()
+    files = (f"{FOLDER}/{name}", f"{FOLDER}/{name}{VECTORS}", "backward/sum", "backward/unscaled")
+    found = ((file, root.joinpath(f"{file}.tol")) for file in files)
+    return tuple([NamedText(f"{n}.tol", (f.read_text("utf-8"),), False) for n, f in found if f.is_file()])
 
 
 _RULES: dict[tuple[str, int], ShapedProgram] = {}

@@ -28,13 +28,48 @@ def regions_of(joint: JointGraph, recompute: str | None) -> tuple[Recomputed, ..
     return found
 
 
-def _matching(joint: JointGraph, pattern: str) -> tuple[Recomputed, ...]:
-    """Return the outermost scopes that are like a pattern, each a region."""
+def scopes_of(joint: JointGraph) -> dict[str, frozenset[int]]:
+    """Return the scopes of a model, each with the places of the nodes in it."""
+    places: dict[str, set[int]] = {}
+    for step in joint.steps:
+        path = scope_path(step.node)
+        for n in range(len(path)):
+            places.setdefault(".".join(path[: n + 1]), set()).add(step.place)
+    return {name: frozenset(some) for name, some in places.items()}
+
+
+def scopes_to_choose(joint: JointGraph) -> tuple[Recomputed, ...]:
+    """Return the scopes of which some may be computed again: layers, and all that is inside of one.
+
+    A model without layers has its scopes that do not hold most of its nodes.
+    """
+    scopes, layers = scopes_of(joint), layers_of(joint)
+    if layers:
+        found = {
+            name: places for name, places in scopes.items() if any(places <= one.places for one in layers)
+        }
+    else:
+        found = {name: places for name, places in scopes.items() if 2 * len(places) <= len(joint.steps)}
+    same: dict[frozenset[int], str] = {}
+    for name, places in found.items():
+        same.setdefault(places, name)
+    return tuple([Recomputed(name, places) for places, name in same.items()])
+
+
+def _matching(joint: JointGraph, patterns: str) -> tuple[Recomputed, ...]:
+    """Return the outermost scopes that are like one of some patterns, each a region."""
+    scopes = scopes_of(joint)
+    meant: set[str] = set()
+    for pattern in filter(None, (one.strip() for one in patterns.split(","))):
+        found = {pattern} if pattern in scopes else {name for name in scopes if _is_like(name, pattern)}
+        if not found:
+            refuse("T0912", f"no scope is like {quoted(pattern)}", hint=f"there are {_some(joint)}")
+        meant |= found
     places: dict[str, set[int]] = {}
     for step in joint.steps:
         path = scope_path(step.node)
         names = (".".join(path[: n + 1]) for n in range(len(path)))
-        name = next((one for one in names if _is_like(one, pattern)), None)
+        name = next((one for one in names if one in meant), None)
         if name is not None:
             places.setdefault(name, set()).add(step.place)
     return tuple([Recomputed(name, frozenset(some)) for name, some in places.items()])

@@ -6,7 +6,7 @@ moment that makes it to the last that reads it.  What is a view of a tensor take
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
 from operator import ge as ge_
@@ -50,11 +50,16 @@ _MOST_TURNS = 40
 
 
 class Moment(Struct, frozen=True):
-    """A moment: the buffers that it makes, those that it reads, and its title."""
+    """A moment: the buffers that it makes, those that it reads, and its title.
+
+    ``part`` is the part of the step, and ``place`` that of the node of the model, if it belongs to one.
+    """
 
     title: str
     makes: tuple[str, ...]
     reads: tuple[str, ...]
+    part: str
+    place: int | None
 
 
 class Timeline(Struct):
@@ -64,12 +69,19 @@ class Timeline(Struct):
     sizes: dict[str, Poly] = field(default_factory=dict)
     unsized: bool = False
 
-    def add(self, title: str, makes: Mapping[str, Poly | None], reads: Iterable[str]) -> None:
+    def add(
+        self,
+        title: str,
+        makes: Mapping[str, Poly | None],
+        reads: Iterable[str],
+        part: str,
+        place: int | None = None,
+    ) -> None:
         """Add a moment; buffers that it makes have sizes, None if one is not known."""
         for name, size in makes.items():
             self.unsized |= size is None
             self.sizes[name] = ZERO if size is None else size
-        self.moments.append(Moment(title, tuple(makes), tuple(reads)))
+        self.moments.append(Moment(title, tuple(makes), tuple(reads), part, place))
 
     def ends(self) -> dict[str, int]:
         """Return the last moment at which each buffer is read, or made."""
@@ -106,6 +118,23 @@ class Timeline(Struct):
         forms = {poly({**dict(shape), UNIT: most}, whole): at for shape, (most, at) in moments.items()}
         kept, exact = largest_of(tuple(forms))
         return Peak(Depth(kept, exact), self.moments[forms[kept[0]]].title, exact and not self.unsized)
+
+    def peak_at(self, number: Callable[[Poly], int], besides: int) -> tuple[int, int]:
+        """Return the most bytes that are live at a moment, and the first such moment, at given lengths."""
+        found = self.live_at(number, besides)
+        most = max(found, default=besides)
+        return most, found.index(most) if found else 0
+
+    def live_at(self, number: Callable[[Poly], int], besides: int) -> list[int]:
+        """Return the bytes that are live at each moment, at given lengths."""
+        sizes = {name: number(size) for name, size in self.sizes.items()}
+        last, now, found = self.ends(), besides, []
+        for n, moment in enumerate(self.moments):
+            now += sum(sizes[name] for name in moment.makes)
+            found.append(now)
+            ended = dict.fromkeys((*moment.makes, *moment.reads))
+            now -= sum(sizes.get(name, 0) for name in ended if last[name] == n)
+        return found
 
 
 def largest_of(forms: tuple[Poly, ...]) -> tuple[tuple[Poly, ...], bool]:

@@ -185,6 +185,27 @@ CASES += [
     ("t5", T5),
     ("t5", T5 | {"d_model": 60, "num_decoder_layers": 2, "feed_forward_proj": "gated-gelu"}),
 ]
+MORE_EXPERTS = {
+    "n_routed_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 28, "n_shared_experts": 2,
+    "first_k_dense_replace": 1, "n_group": 2, "topk_group": 1, "head_dim": 16,
+}  # fmt: skip
+CASES += [
+    *both("granite", {"attention_bias": True}),
+    *both("granitemoe", EXPERTS),
+    *both("smollm3", {"pad_token_id": 0}),
+    *both("seed_oss", {"head_dim": 16}),
+    *both("ernie4_5", {"use_bias": True}),
+    ("helium", SMALL | {"head_dim": 12}),
+    ("helium", OTHER | {"head_dim": 16}),
+    *both("hunyuan_v1_dense", {"head_dim": 16}),
+    *both("stablelm", {"use_qkv_bias": True, "partial_rotary_factor": 0.5}),
+    *both("olmo3", WINDOW),
+    *both("olmoe", {"num_experts_per_tok": 2, "num_experts": 5}),
+    *both("glm4", {"head_dim": 16, "pad_token_id": 0}),
+    *both("glm4_moe", MORE_EXPERTS, {"use_qk_norm": True}),
+    ("gpt_bigcode", GPT2),
+    ("gpt_bigcode", GPT2_OTHER | {"multi_query": False}),
+]
 OF_TYPE = {
     "bert": AutoModelForMaskedLM,
     "whisper": AutoModelForSpeechSeq2Seq,

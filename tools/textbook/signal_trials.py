@@ -40,6 +40,12 @@ def haar(rng: Rng, size: int) -> Trial:
     return Trial({"x": x}, (matrix @ x,), {"p": p})
 
 
+def inverse_haar(rng: Rng, size: int) -> Trial:
+    there = haar(rng, size)
+    (transformed,) = there.outputs
+    return Trial({"x": transformed}, (there.inputs["x"],), there.lengths)
+
+
 def discrete_fourier(rng: Rng, size: int) -> Trial:
     x = rng.normal(size=size) + 1j * rng.normal(size=size)
     return Trial({"x": x}, (np.fft.fft(x),))

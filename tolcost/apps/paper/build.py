@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tolcost.algebra import evaluate
+from tolcost.algebra import Cond, Poly, display_names, evaluate
 from tolcost.apps.paper.catalogue import (
     beyond_table,
     forms_table,
@@ -62,8 +62,11 @@ from tolcost.catalogue.listing import Entry, ProgramLibrary, entries, library_na
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library
 from tolcost.platform import specs_root
 from tolcost.result.catalogue_page import CostedProgram, costed
+from tolcost.result.example import fitted
 from tolcost.result.instances import OperatorInstance, analyse_instance
+from tolcost.result.lengths import ShapedInput, shaped
 from tolcost.result.other_counts import COMPILED, Measured, points
+from tolcost.result.typical import typical_lengths
 from tolcost.show.document import Cell, Code, Column, ReportTable
 from tolcost.show.html import Chart, LiveForm, html_page
 from tolcost.show.svg import Dot, Scale, curves, scatter, strip
@@ -163,12 +166,26 @@ def _forms(judged: Sequence[Judged], listed: Sequence[Entry], conformance: Repor
         analysis = found.verified
         name = f"{found.row.operator} (paper's signature, verified)"
         needed = tuple(one.condition for one in analysis.conditions)
-        yield LiveForm(name, analysis.eops, analysis.counts.macs, definition_command(found), needed)
+        forms, shapes = (analysis.eops, analysis.counts.macs), shaped(analysis.inputs)
+        start = _start(*forms, needed, shapes)
+        yield LiveForm(name, *forms, definition_command(found), needed, start)
     for entry in listed:
         stands = representative(conformance.of(entry.name))
         if stands is not None:
             name = f"{entry.name}, {stands.case.name.removeprefix('test_')}"
-            yield LiveForm(name, stands.eops, stands.macs, f"tolcost ops {entry.name}")
+            start = _start(stands.eops, stands.macs)
+            yield LiveForm(name, stands.eops, stands.macs, f"tolcost ops {entry.name}", start=start)
+
+
+def _start(
+    eops: Poly, macs: Poly, needed: Sequence[Cond] = (), inputs: Sequence[ShapedInput] = ()
+) -> dict[str, int]:
+    """Return typical lengths of a form, or those nearest to them that are right."""
+    symbols = eops.free | macs.free
+    wanted = typical_lengths(symbols, inputs, needed)
+    names = display_names(symbols)
+    found = wanted | (fitted(wanted, needed) or {})
+    return {names[symbol]: found[symbol] for symbol in symbols}
 
 
 def _files(

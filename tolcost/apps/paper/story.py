@@ -175,6 +175,8 @@ def summary_text(figures: AuditFigures) -> str:
 _OTHERS = (
     ("hardware", "EOPs against a GPU", "make hardware"),
     ("referee", "Published cost formulas, judged", "make referee"),
+    ("windows", "Keys of a query in a sliding window", "make referee"),
+    ("calculators", "Published calculators, judged", "make referee"),
     ("witnesses", "Who counts what", "make peers referee"),
     ("alternatives", "Other algorithms for operators", "make alternatives"),
     ("models", "Models of packages, exporters and converters", "make models"),

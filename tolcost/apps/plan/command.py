@@ -7,7 +7,7 @@ from fractions import Fraction
 import click
 from msgspec.structs import replace
 
-from tolcost.apps.plan.door import PlannedModel, model_at, shipped_model
+from tolcost.apps.plan.door import PlannedModel, model_at, shipped_model, shipped_models
 from tolcost.apps.plan.figures import served
 from tolcost.apps.plan.plan import Plan, check, question_of
 from tolcost.apps.plan.precision import cache_names, precision_names, precision_of
@@ -19,6 +19,7 @@ from tolcost.cli import options
 from tolcost.cli.output import deliver, screen
 from tolcost.cost.device import load_device
 from tolcost.show.document import document, document_formats, write
+from tolcost.show.tables import csv_text
 
 _MOST = 1 << 31
 
@@ -33,6 +34,7 @@ _MOST = 1 << 31
         "tolcost plan --model llama3-8b --devices h100,h200,mi300x",
         "tolcost plan config.json --devices h100,h200 --format html -o plan.html",
         "tolcost plan --model llama3-8b --device h200 --measured '7.0 ms per token'",
+        "tolcost plan config.json --calculators",
     ),
 )
 @click.argument("file", metavar="[CONFIG.json|DIR]", required=False)
@@ -63,7 +65,9 @@ _MOST = 1 << 31
               help="Also the lines of the program behind every figure.")  # fmt: skip
 @click.option("--ignore", "ignored", metavar="KEY", multiple=True,
               help="A key of the configuration that changes nothing.")  # fmt: skip
-@options.format_option((*document_formats(), "html", "json"))
+@click.option("--calculators", "judged", is_flag=True,
+              help="What published calculators say of it, judged; alone: of all shipped models.")  # fmt: skip
+@options.format_option((*document_formats(), "html", "json", "csv"))
 @options.output_option
 def command(
     file: str | None,
@@ -84,6 +88,7 @@ def command(
     measured: str | None,
     explained: bool,
     ignored: tuple[str, ...],
+    judged: bool,
     form: str,
     output: str | None,
 ) -> int:
@@ -91,6 +96,10 @@ def command(
 
     CONFIG.json is a configuration as repositories of models have it, DIR a folder with one.
     """
+    if judged:
+        return _judge(file, name, ignored, form, output)
+    if form == "csv":
+        raise click.UsageError("csv is for --calculators")
     model = _model(file, name, ignored)
     precision = precision_of(weights or model.weights or "bf16", cache)
     question = question_of(model, batch, prompt, answer, Fraction(str(reserve)), chunk, block)
@@ -124,3 +133,23 @@ def _model(file: str | None, name: str | None, ignored: tuple[str, ...]) -> Plan
     if (file is None) == (name is None):
         raise click.UsageError("either a CONFIG.json or --model NAME")
     return shipped_model(name or "") if file is None else model_at(file, ignored)
+
+
+def _judge(
+    file: str | None, name: str | None, ignored: tuple[str, ...], form: str, output: str | None
+) -> int:
+    """Judge what published calculators say of one model, or of all that come with tolcost."""
+    from tolcost.apps.plan.calculators import calculator_formulas, judge_calculators
+    from tolcost.apps.plan.calculators_view import calculators_document, calculators_table
+
+    if form in ("html", "json"):
+        raise click.UsageError("--calculators is written as text, md or csv")
+    names = shipped_models() if file is None and name is None else ()
+    models = [shipped_model(one) for one in names] or [_model(file, name, ignored)]
+    formulas = calculator_formulas()
+    found = [one for model in models for one in judge_calculators(served(model), formulas)]
+    if form == "csv":
+        deliver(csv_text(calculators_table(found)), output, form)
+    else:
+        deliver(write(calculators_document(found), form, *screen(form, output)), output, form)
+    return 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from fractions import Fraction
@@ -16,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tolcost.apps.plan.expressions import WrongValue, exact, keys_of, value_of
@@ -77,6 +78,8 @@ class PlannedModel(Struct, frozen=True, eq=False):
     notes: tuple[str, ...] = ()
     weights: str | None = None
     """How its parameters are kept, as a scheme, if the configuration says so."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """The configuration itself."""
 
 
 @cache
@@ -140,9 +143,11 @@ def model_at(path: str | Path, ignored: Iterable[str] = ()) -> PlannedModel:
     try:
         if file.is_dir():
             file = file / "config.json"
-        if file.stat().st_size > _MOST_BYTES:
+        with file.open("rb") as opened:  # what is no file may have no size, and no end
+            read = opened.read(_MOST_BYTES + 1)
+        if len(read) > _MOST_BYTES:
             refuse("T0920", f"{quoted(str(file))}: a configuration has at most {_MOST_BYTES:,} bytes")
-        source = Source(str(file), file.read_text(encoding="utf-8"))
+        source = Source(str(file), read.decode("utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         hint = f"a file or a folder with one, or --model {shipped_models()[0]}"
         refuse("T0920", f"cannot read the configuration {quoted(str(file))}: {unreadable(error)}", hint=hint)
@@ -154,13 +159,22 @@ def model_at(path: str | Path, ignored: Iterable[str] = ()) -> PlannedModel:
 
 
 def _json(source: Source) -> Any:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+            refuse("T0920", f"the configuration has `{twice}` twice, and it is not known which one counts")
+        return found
+
     try:
-        return json.loads(source.text)
+        return json.loads(source.text, object_pairs_hook=once)
     except json.JSONDecodeError as error:
         at = Span(source, error.pos, error.pos + 1)
         raise Rejected(Diagnostic("T0920", f"this is no JSON: {error.msg}", at)) from error
-    except (ValueError, RecursionError) as error:
-        raise Rejected(Diagnostic("T0920", "this is no JSON that can be read")) from error
+    except RecursionError as error:
+        raise Rejected(Diagnostic("T0920", "this is JSON within JSON, too deep to be read")) from error
+    except ValueError as error:
+        raise Rejected(Diagnostic("T0920", "this has a number of thousands of digits")) from error
 
 
 def _placed(one: Diagnostic, source: Source) -> Diagnostic:
@@ -197,7 +211,7 @@ def model_in(raw: Any, name: str, ignored: Iterable[str] = ()) -> PlannedModel:
     said = (*notes, family.note) if family.note else notes
     if weights is not None:
         said = (*said, f"the configuration says that parameters are in {weights}")
-    return PlannedModel(name, family, lengths, attrs, longest, said, weights)
+    return PlannedModel(name, family, lengths, attrs, longest, said, weights, raw)
 
 
 _LONGEST = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")

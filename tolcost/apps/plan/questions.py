@@ -13,10 +13,10 @@ from tolcost.algebra import Poly, atom, is_nonnegative, substitute
 from tolcost.apps.plan.figures import SPACE
 from tolcost.apps.plan.plan import Plan, first
 from tolcost.diagnostics import quoted, refuse
+from tolcost.literals import NoLiteralError, read_memory
 
 _MOST = 1 << 24
 """Batches and contexts are looked for up to this."""
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kMGT]i?)?B?")
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*tokens/s(?: per (?:user|text))?")
 _TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(s|ms|us|µs) per (token|prompt)")
 _UNITS = {"s": 10**6, "ms": 10**3, "us": 1, "µs": 1}
@@ -28,12 +28,10 @@ def size_of(text: str) -> int:
     >>> size_of("80GB"), size_of("1.5 GiB")
     (80000000000, 1610612736)
     """
-    match = _SIZE.fullmatch(text.strip())
-    if match is None:
+    try:
+        return read_memory(text)
+    except NoLiteralError:
         refuse("T0926", f"{quoted(text)} is no amount of memory", hint="such as 80GB or 24GiB")
-    prefix = match[2] or ""
-    base = 1024 if prefix.endswith("i") else 1000
-    return int(Fraction(match[1]) * base ** (" kMGT".index(prefix[0]) if prefix else 0))
 
 
 def rate_in(text: str) -> Fraction:

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from msgspec import Struct
 
-from tolcost.algebra import to_text
-from tolcost.apps.plan.figures import SPACE
+from tolcost.algebra import ZERO, to_text
+from tolcost.apps.plan.figures import SPACE, CallAt, ModelRun
 from tolcost.apps.plan.plan import Plan, notes
 from tolcost.apps.plan.questions import DeviceUse, Fit, Reached, fit
 from tolcost.apps.plan.time import RunTime
@@ -83,7 +83,7 @@ class PlanAnswers(Struct, frozen=True, eq=False):
 def view(plan: Plan, asked: PlanAnswers = PlanAnswers()) -> Document:  # noqa: B008 - it is frozen
     """Return the document of a plan."""
     model = plan.served.model
-    sections: list[Section] = [Heading(model.name, f"{model.family.name}, {model.family.program}.tol")]
+    sections: list[Section] = [Heading(model.name, f"{model.family.name}, specs/serving/{_program(plan)}")]
     sections.append(Facts(tuple(_model(plan))))
     sections.append(Facts(tuple(_memory(plan))))
     if plan.device is not None:
@@ -124,9 +124,9 @@ def _memory(plan: Plan) -> Iterator[Fact]:
     yield Fact("parameters", size(plan.weights), level=1)
     yield Fact("cache", size(plan.cache), level=1)
     most, moment = plan.activations
-    at = f"{plan.served.model.family.program}.tol, line {place(moment.span).line}"
+    at = f"{_program(plan)}, line {place(moment.span).line}"
     yield Fact("activations", size(most), f"results, the most at once in {at}", level=1)
-    yield Fact("logits", size(plan.logits), level=1)
+    yield Fact("logits", size(plan.logits), f"{_program(plan)}, line {_last_line(plan)}", level=1)
     yield Fact("needed", size(plan.needed), level=1)
     if plan.device is None or plan.device.memory is None or plan.reserved is None:
         return
@@ -137,6 +137,16 @@ def _memory(plan: Plan) -> Iterator[Fact]:
         yield Fact("fits", "yes", f"and {most_texts:,} such texts at once, at most", level=1)
     else:
         yield Fact("fits", "no", level=1)
+
+
+def _program(plan: Plan) -> str:
+    return f"{plan.served.model.family.program}.tol"
+
+
+def _last_line(plan: Plan) -> int:
+    """Return the line of the last product, which makes the logits."""
+    products = (one for one in plan.served.called.calls if one.kind.analysis.counts.macs != ZERO)
+    return max(place(one.span).line for one in products if not one.scopes)
 
 
 def _answers(plan: Plan, asked: PlanAnswers) -> Iterator[Fact]:
@@ -269,11 +279,37 @@ def _explained(plan: Plan) -> Iterator[ReportTable]:
         for one in plan.holdings()
     ]  # fmt: skip
     yield ReportTable(columns, tuple(rows))
+    if plan.device is None:
+        yield _work(plan, plan.read, "of the prompt" if plan.question.answer else "of all tokens")
+        if plan.question.answer:
+            yield _work(plan, plan.made(plan.question.batch), "of the next token")
     if plan.prefill is not None:
         title = "of the prompt" if plan.question.answer else "of all tokens"
         yield _parts(plan, plan.prefill, title, len(plan.prefill.parts))
     if plan.decode is not None:
         yield _parts(plan, plan.decode, "of the next token", len(plan.decode.parts))
+
+
+def _work(plan: Plan, run: ModelRun, title: str) -> ReportTable:
+    """Return the calls of a run by kind, where nothing is known of a device."""
+    lines = lines_of(plan)
+    found: dict[str, list[CallAt]] = {}
+    for call in plan.served.work(run, plan.precision):
+        found.setdefault(call.name, []).append(call)
+    columns = (
+        Column("part", title),
+        Column("calls", "calls", "number"),
+        Column("macs", "MACs", "number"),
+        Column("line", _program(plan)),
+    )
+    rows = [
+        (
+            name, f"{sum(one.times for one in calls):,}", amount(sum(one.times * one.macs for one in calls)),
+            f"line {', '.join(map(str, sorted(lines[name])))}",
+        )
+        for name, calls in found.items()
+    ]  # fmt: skip
+    return ReportTable(columns, tuple(rows))
 
 
 def _parts(plan: Plan, run: RunTime, title: str, most: int = _MOST_PARTS) -> ReportTable:

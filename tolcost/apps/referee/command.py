@@ -10,8 +10,8 @@ import click
 
 from tolcost.apps.referee.formulas import (
     METRICS,
-    MOST_TIMES,
     RIGHT_VERDICTS,
+    STEPS,
     CountedFigure,
     PublishedFormula,
     read_file,
@@ -51,7 +51,8 @@ FORMATS = ("text", "md", "csv", "json")
         "tolcost referee --op LayerNormalization --formula '5*m*n' --shape X=m,n --shape Scale=n --shape B=n",
         "tolcost referee --op LayerNormalization --formula '5*M*N' --where M=X_1 --where N=X_2",
         "tolcost referee --op MatMul --shape A=m,k --shape B=k,n --formula '2mnk - mn'",
-        "tolcost referee --program families/gpt2 --formula '6*N*b*s' --where 'N=12*l*(h*e)**2' --times 3",
+        "tolcost referee --program families/gpt2 --formula '6*N*b*s' --where 'N=12*l*(h*e)**2' --train step",
+        "tolcost referee --op MatMul --shape A=m,k --shape B=k,n --formula '2n^3' --assume m=n --assume k=n",
         "tolcost referee --program families/gpt2 --formula '24Bsh^2(1 + s/(6h))' --let B=b --let 'h=h*e'",
         "tolcost referee --format csv -o referee.csv",
     ),
@@ -74,11 +75,11 @@ FORMATS = ("text", "md", "csv", "json")
     multiple=True,
     help="What a letter of the paper is in our lengths.",
 )
+@options.assume_option
 @click.option(
-    "--times",
-    type=click.IntRange(1, MOST_TIMES),
-    show_default="1",
-    help="How many times --formula counts everything: 3 for training.",
+    "--train",
+    type=click.Choice([name for name in STEPS if name]),
+    help="--formula counts a step of training: forward and backward, or with forward done twice.",
 )
 @click.option("--counts", type=click.Choice(METRICS), show_default="flops", help="What --formula counts.")
 @click.option("--shape", "shapes", metavar="NAME=LENGTHS", multiple=True, help="The shape of an input.")
@@ -94,7 +95,8 @@ def command(
     formula: str | None,
     meanings: tuple[str, ...],
     letters: tuple[str, ...],
-    times: int | None,
+    train: str | None,
+    assume: tuple[str, ...],
     counts: CountedFigure | None,
     shapes: tuple[str, ...],
     attrs: tuple[str, ...],
@@ -117,7 +119,8 @@ def command(
     about = {
         "where": meanings,
         "let": letters,
-        "times": times,
+        "train": train,
+        "assume": assume,
         "counts": counts,
         "shape": shapes,
         "attr": attrs,
@@ -136,7 +139,15 @@ def command(
         let = dict(options.read_pairs("--let", letters))
         counted = counts or "flops"
         mine = PublishedFormula(
-            ON_COMMAND_LINE, "", subject, counted, formula, where=where, times=times or 1, let=let
+            ON_COMMAND_LINE,
+            "",
+            subject,
+            counted,
+            formula,
+            where=where,
+            train=train or "",
+            let=let,
+            assume=assume,
         )
         chosen: Sequence[PublishedFormula] = (mine,)
     else:

@@ -7,7 +7,7 @@ out an optional input or a flag, or be about another verified algorithm.  A read
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from tolcost.algebra import ONE, ZERO, Cond, Poly, minimum, product_of, total_of
 from tolcost.algebra.poly import poly, scale
 from tolcost.apps.referee.alternatives import alternatives
-from tolcost.apps.referee.parts import conventions_of, parts_of
+from tolcost.apps.referee.parts import ModelPart, conventions_of, parts_of, parts_of_step
 from tolcost.apps.referee.subjects import ModelProgram, Subject
 from tolcost.atoms.kit import bound_nodes, schedules
 from tolcost.atoms.nodes import Build, Convert, Fold, Lambda, Node, Number, Program, Ref, Reshape
@@ -104,11 +104,21 @@ def needs_statement(reading: ConventionReading, theirs: Poly) -> bool:
 
 
 def all_readings(
-    subject: Subject, program: Program, analysis: Analysis, metric: str, library: Library
+    subject: Subject,
+    program: Program,
+    analysis: Analysis,
+    metric: str,
+    library: Library,
+    step: tuple[int, Poly] | None = None,
 ) -> Iterator[ConventionReading]:
-    """Yield what a subject counts by conventions: as it is, in its parts, and in its variants."""
-    if isinstance(subject, ModelProgram):
-        of_parts = tuple(_readings_of_parts(subject.path))
+    """Yield what a subject counts by conventions: as it is, in its parts, and in its variants.
+
+    ``step`` is how often the products of forward are in a step of training, and what the step counts.
+    """
+    if isinstance(subject, ModelProgram) or step is not None:
+        path = subject.path if isinstance(subject, ModelProgram) else ""
+        parts = parts_of(path) if step is None else parts_of_step(path, *step)
+        of_parts = tuple(_readings_of_parts(path, parts, 1 if step is None else step[0]))
         yield from of_parts or _readings(analysis, program, metric)
         return
     yield from _readings(analysis, program, metric)
@@ -122,9 +132,9 @@ def all_readings(
                 yield replace(one, words=(words, *one.words), facts=facts)
 
 
-def _readings_of_parts(path: str) -> Iterator[ConventionReading]:
+def _readings_of_parts(path: str, parts: Sequence[ModelPart], times: int) -> Iterator[ConventionReading]:
     """Yield what a family of models counts if only products do, with what is usual for models."""
-    parts, usual = parts_of(path), conventions_of(path)
+    usual = [(words, change * times) for words, change in conventions_of(path)]
     products = total_of(part.form for part in parts if part.product)
     bases = (
         ("flops", (), total_of(part.form for part in parts)),

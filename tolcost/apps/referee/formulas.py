@@ -18,12 +18,17 @@ A formula for a whole model names a program of a library, and defines its own na
     program = "families/gpt2"
     formula = "6*N*b*s"
     where = { N = "12*l*(h*e)**2", f = "4*h*e" }   # f is a length of the program: judged only at this value
-    times = 3                                      # training: each product once forward, twice backward
+    train = "step"                                 # training: forward, and the backward pass that is derived
 
 Letters of a source that mean something else here are said by ``let``, in lengths of the subject:
 
     formula = "24Bsh^2(1 + s/(6h))"
     let = { B = "b", h = "h*e" }
+
+What holds of lengths where it is stated is assumed, and the formula is judged there alone:
+
+    formula = "2*m*m*n"
+    assume = ["k = m"]
 
 A formula that is not about an operator has its ``definition``, a program, in place of a name.  ``source`` and
 ``checked`` (the part of the source that the formula was compared with) default to those of the file.  A file
@@ -57,10 +62,15 @@ RIGHT_VERDICTS: tuple[RefereeVerdict, ...] = ("equal", "another convention")
 
 _FILE_KEYS = {"source", "checked", "reading"}
 _SUBJECT_KEYS = {"operator", "program", "definition", "shapes", "attrs", "outputs"}
-_KEYS = {"name", "counts", "formula", "where", "let", "times", "about", "expect"} | _SUBJECT_KEYS | _FILE_KEYS
+_KEYS = (
+    {"name", "counts", "formula", "where", "let", "assume", "train", "about", "expect"}
+    | _SUBJECT_KEYS
+    | _FILE_KEYS
+)
 _MOST_BYTES = 1 << 20
 _MOST_FORMULAS = 2_000
-MOST_TIMES = 100
+STEPS: Mapping[str, int] = {"": 1, "step": 3, "recomputed": 4}
+"""What a formula may be about, and how often the products of matrices of a forward pass are in it."""
 
 
 class PublishedFormula(Struct, frozen=True):
@@ -68,8 +78,10 @@ class PublishedFormula(Struct, frozen=True):
 
     ``where`` gives the meanings of names in the formula; a length of the subject among them restricts that
     length.  ``let`` gives the meanings of letters in the formula alone, in lengths of the subject, whatever
-    these are called.  ``times`` multiplies the count.  ``expect`` is the verdict that its users rely on, and
-    any other verdict is reported; None for shipped formulas, which are judged as they were published.
+    these are called.  ``train`` is ``step`` for forward and backward together, ``recomputed`` if forward is
+    done once more, and empty for forward alone.  ``expect`` is the verdict that its users rely on, and any
+    other verdict is reported; None for shipped formulas, which are judged as they were published.
+    ``assume`` are assumptions about lengths of the subject, under which alone the formula is judged.
     ``checked`` names the part of the source that the text was compared with, and ``reading`` the convention
     that the source states.
     """
@@ -82,10 +94,11 @@ class PublishedFormula(Struct, frozen=True):
     about: str = ""
     expect: str | None = "equal"
     where: Mapping[str, str] = field(default_factory=dict)
-    times: int = 1
+    train: str = ""
     checked: str = ""
     let: Mapping[str, str] = field(default_factory=dict)
     reading: str = ""
+    assume: tuple[str, ...] = ()
 
 
 def shipped_formulas() -> dict[str, tuple[PublishedFormula, ...]]:
@@ -177,13 +190,20 @@ def _entry_problems(entry: Mapping[str, Any]) -> Iterator[str]:
         yield f"expect is one of {', '.join(VERDICTS)}"
     if entry.get("reading", "") not in ("", *CONVENTIONS):
         yield f"reading is one of {', '.join(CONVENTIONS)}"
+    yield from _table_problems(entry)
+    assume = entry.get("assume", [])
+    if not isinstance(assume, list) or not all(isinstance(one, str) for one in assume):
+        yield 'assume is a list of texts, such as ["h = 32*k", "n <= 512"]'
+
+
+def _table_problems(entry: Mapping[str, Any]) -> Iterator[str]:
     for key in ("shapes", "attrs", "where", "let"):
         if not isinstance(entry.get(key, {}), dict):
             yield f"{key} is a table"
         elif key == "shapes" and not all(isinstance(one, list) for one in entry.get(key, {}).values()):
             yield 'a shape is a list of names and numbers, such as X = ["n", 4]'
-    if type(entry.get("times", 1)) is not int or not 0 < entry.get("times", 1) <= MOST_TIMES:
-        yield f"times is a number from 1 to {MOST_TIMES}"
+    if entry.get("train", "") not in STEPS:
+        yield f"train is one of {', '.join(filter(None, STEPS))}"
 
 
 def _formula(entry: Mapping[str, Any], file: str, expect: str | None) -> PublishedFormula:
@@ -196,10 +216,11 @@ def _formula(entry: Mapping[str, Any], file: str, expect: str | None) -> Publish
         about=str(entry.get("about", "")),
         expect=entry.get("expect", expect),
         where={name: str(text) for name, text in entry.get("where", {}).items()},
-        times=entry.get("times", 1),
+        train=entry.get("train", ""),
         checked=str(entry.get("checked", "")),
         let={name: str(text) for name, text in entry.get("let", {}).items()},
         reading=entry.get("reading", ""),
+        assume=tuple(entry.get("assume", ())),
     )
 
 

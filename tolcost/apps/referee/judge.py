@@ -38,9 +38,16 @@ from tolcost.algebra.points import Assignment, hold_at
 from tolcost.algebra.poly import scale
 from tolcost.algebra.printed import PrintedFormula, UnknownName, lowest_terms, parse_printed
 from tolcost.apps.referee.conventions import ConventionReading, all_readings, needs_statement
-from tolcost.apps.referee.formulas import CountedFigure, PublishedFormula, RefereeVerdict, read_file
-from tolcost.apps.referee.parts import NOTHING, Explanation, ModelPart, explained, parts_of
-from tolcost.apps.referee.subjects import ModelProgram, SubjectRun, lower_subject, run_subject, title_of
+from tolcost.apps.referee.formulas import STEPS, CountedFigure, PublishedFormula, RefereeVerdict, read_file
+from tolcost.apps.referee.parts import NOTHING, Explanation, ModelPart, explained, parts_of, parts_of_step
+from tolcost.apps.referee.subjects import (
+    ModelProgram,
+    SubjectRun,
+    lower_subject,
+    run_subject,
+    step_of,
+    title_of,
+)
 from tolcost.atoms.nodes import Program
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.check.config import Config
@@ -50,6 +57,7 @@ from tolcost.cost.count import ProgramCounter
 from tolcost.cost.weights import weight_of
 from tolcost.diagnostics import Diagnostic, InternalError, Rejected, place, quoted, refuse
 from tolcost.execute.values import RunCounts
+from tolcost.result.assumptions import assumed
 from tolcost.result.claims import Relation
 from tolcost.result.judgement import FormJudgement, judge_forms, never_negative, unmet
 from tolcost.result.regions import region, try_shapes
@@ -192,6 +200,10 @@ class VerifiedSubject(Struct, frozen=True, eq=False):
 
     program: Program
     analysis: Analysis
+    again: VerifiedSubject | None = None
+    """What is done once more: forward, where it is computed again in backward."""
+    why: str = ""
+    """Why the backward pass is not derived, so that this is forward alone."""
     readings: dict[str, tuple[ConventionReading, ...]] = field(default_factory=dict)
 
 
@@ -208,16 +220,29 @@ def judge_formulas(
     """
     known = {} if known is None else known
     for formula in formulas:
-        key = repr(formula.subject)
+        key = repr((formula.subject, formula.train))
         try:
             if key not in known:
-                program = lower_subject(formula.subject, library)
-                analysis = analyze_program(program, title_of(formula.subject), depth=False)
-                known[key] = VerifiedSubject(program, analysis)
+                known[key] = _verified(formula, library)
             found = _judged(formula, known[key], library)
         except Rejected as rejected:
             raise Rejected(*(_named(one, formula.name) for one in rejected.diagnostics)) from None
         yield found
+
+
+def _verified(formula: PublishedFormula, library: Library) -> VerifiedSubject:
+    """Lower the subject of a formula; for a step of training, derive its backward pass."""
+    title = title_of(formula.subject)
+    program = lower_subject(formula.subject, library)
+    forward = VerifiedSubject(program, analyze_program(program, title, depth=False))
+    if not formula.train:
+        return forward
+    try:
+        step = step_of(program)
+    except Rejected as rejected:
+        return replace(forward, why=rejected.diagnostics[0].message)
+    again = forward if formula.train == "recomputed" else None
+    return VerifiedSubject(step, analyze_program(step, title, depth=False), again)
 
 
 def _named(one: Diagnostic, name: str) -> Diagnostic:
@@ -226,8 +251,8 @@ def _named(one: Diagnostic, name: str) -> Diagnostic:
 
 
 def _judged(formula: PublishedFormula, subject: VerifiedSubject, library: Library) -> Judgement:
-    program, analysis = subject.program, subject.analysis
-    stated = _stated(formula, analysis)
+    analysis = subject.analysis
+    stated = _stated(formula, subject)
     theirs, ours, facts = stated.theirs, stated.ours, stated.facts
     status = analysis.status
     if formula.counts == "bytes":  # bytes have a status of their own
@@ -247,9 +272,12 @@ def _judged(formula: PublishedFormula, subject: VerifiedSubject, library: Librar
         bound=status == "upper bound",
         facts=facts,
     )
+    if subject.why:
+        said = f"the backward pass is not derived, and what is verified is forward alone: {subject.why}"
+        return replace(found, verdict="undecided", order="undecided", remarks=(*found.remarks, said))
     if verdict == "equal" or (verdict == "undecided" and found.bound):
         return found
-    shown = _shown(found, verdict, judged, stated, program, library)
+    shown = _shown(found, verdict, judged, stated, subject, library)
     # a proof covers all values of data-dependent numbers, also impossible ones: a run has to show it
     seen = status == "exact" or all(witness.executed is not None for witness in shown.witnesses)
     return _by_convention(shown, stated, subject, library) if seen else found
@@ -262,7 +290,8 @@ def _by_convention(one: Judgement, stated: _Stated, subject: VerifiedSubject, li
     """
     formula, metric = one.formula, one.formula.counts
     if metric not in subject.readings:
-        given = all_readings(formula.subject, subject.program, subject.analysis, metric, library)
+        step = (STEPS[formula.train], _figure(subject, formula)) if formula.train else None
+        given = all_readings(formula.subject, subject.program, subject.analysis, metric, library, step)
         subject.readings[metric] = tuple(given)
     stated_first = sorted(
         (reading for reading in subject.readings[metric] if reading.words),
@@ -271,7 +300,7 @@ def _by_convention(one: Judgement, stated: _Stated, subject: VerifiedSubject, li
     for reading in stated_first:
         if needs_statement(reading, stated.theirs) and reading.counted != formula.reading:
             continue
-        form = stated.put(reading.form) * formula.times * stated.divisor
+        form = stated.put(reading.form) * stated.divisor
         needed = (substitute_cond(fact, dict(stated.restricted)) for fact in reading.facts)
         if _same(stated.theirs, form, stated.facts) and not unmet(needed, stated.facts):
             return replace(one, verdict="another convention", reading=reading.words)
@@ -312,7 +341,7 @@ def _shown(
     verdict: RefereeVerdict,
     judged: FormJudgement,
     stated: _Stated,
-    program: Program,
+    subject: VerifiedSubject,
     library: Library,
 ) -> Judgement:
     """Complete a verdict of wrong: the region, a size that shows it, and the omitted lines."""
@@ -320,23 +349,26 @@ def _shown(
     gap = stated.counted - stated.theirs
     exact = None if stated.divisor.constant is None else scale(gap, 1, stated.divisor.constant)
     low, high = region(gap, stated.facts), region(-gap, stated.facts)
-    applied = formula.counts in ("eops", "flops")
+    applied, plain = formula.counts in ("eops", "flops"), not (stated.parts or formula.train)
     return replace(
         found,
         verdict=verdict,
         order=verdict,
         low_where=low if low and "low" in verdict else "",
         high_where=high if high and "high" in verdict else "",
-        witnesses=tuple(_witnesses(verdict, judged, formula, stated, program, library)),
-        forgets=_forgotten(program, exact) if applied and exact is not None and not stated.parts else (),
+        witnesses=tuple(_witnesses(verdict, judged, formula, stated, subject, library)),
+        forgets=_forgotten(subject.program, exact) if applied and exact is not None and plain else (),
         parts=NOTHING if exact is None else explained(stated.parts, exact),
     )
 
 
-def _stated(formula: PublishedFormula, analysis: Analysis) -> _Stated:
-    """Express a formula in the lengths of its subject; its own names may restrict those."""
+def _stated(formula: PublishedFormula, subject: VerifiedSubject) -> _Stated:
+    """Express a formula in the lengths of its subject; assumptions and its own names may restrict those."""
+    analysis = subject.analysis
     lengths = {symbol.name: symbol for symbol in analysis.symbols}
-    names = {name: FormQuotient(atom(symbol)) for name, symbol in lengths.items()}
+    given = assumed(formula.assume, {name: atom(symbol) for name, symbol in lengths.items()})
+    fresh = {symbol.name: symbol for form in given.put.values() for symbol in form.free}
+    names = {name: FormQuotient(atom(symbol)) for name, symbol in (fresh | lengths).items()}
     restricted: dict[Symbol, Poly] = {}
     read: list[PrintedFormula] = []
     for name, text in formula.where.items():
@@ -350,28 +382,43 @@ def _stated(formula: PublishedFormula, analysis: Analysis) -> _Stated:
     read.append(_read(formula, formula.text, own, "formula"))
     for one in read:
         restricted |= one.whole_where
+    restricted = _together(formula, restricted, given.put)
 
     def put(p: Poly) -> Poly:
         return substitute(p, restricted) if restricted else p
 
-    ours = _figure(analysis, formula)
+    ours = _figure(subject, formula)
     # bytes are judged where no range is empty: elsewhere our form is an upper bound
     full = map(ge, analysis.traffic.full) if formula.counts == "bytes" else ()
     needed = (condition.condition for condition in analysis.conditions)
     free = read[-1].value.top.free | read[-1].value.bottom.free | ours.free
-    facts = tuple(dict.fromkeys((*needed, *full, *_decided(free))))
+    facts = tuple(dict.fromkeys((*given.facts, *needed, *full, *_decided(free))))
     facts = tuple(substitute_cond(fact, restricted) for fact in facts) if restricted else facts
     value = lowest_terms(FormQuotient(put(read[-1].value.top), put(read[-1].value.bottom)))
     theirs, divisor = _over_positive(formula, value, facts)
     return _Stated(
         theirs=theirs,
         divisor=divisor,
-        ours=put(ours) * formula.times,
-        parts=tuple(replace(part, form=put(part.form) * formula.times) for part in _parts(formula)),
+        ours=put(ours),
+        parts=tuple(replace(part, form=put(part.form)) for part in _parts(formula, ours)),
         facts=facts,
         restricted=restricted,
         remarks=tuple(dict.fromkeys(remark for one in read for remark in one.remarks)),
     )
+
+
+def _together(
+    formula: PublishedFormula, restricted: Mapping[Symbol, Poly], assumed_to_be: Mapping[Symbol, Poly]
+) -> dict[Symbol, Poly]:
+    """Put the forms that a formula and its assumptions give to lengths together, one form for each."""
+    inside = {symbol: substitute(form, assumed_to_be) for symbol, form in restricted.items()}
+    outside = {symbol: substitute(form, inside) for symbol, form in assumed_to_be.items()}
+    twice = [symbol for symbol in inside if symbol in outside]
+    found = {**inside, **outside}
+    twice += [symbol for form in found.values() for symbol in form.free if symbol in found]
+    if twice:
+        refuse("T0732", f"{formula.name}: {quoted(twice[0].name)} is said twice, by where and by assume")
+    return found
 
 
 def _over_positive(
@@ -409,14 +456,16 @@ def _decided(symbols: Iterable[Symbol]) -> Iterator[Cond]:
         yield from (limit for limit in limits if limit is not None and not isinstance(limit, Truth))
 
 
-def _parts(formula: PublishedFormula) -> tuple[ModelPart, ...]:
+def _parts(formula: PublishedFormula, ours: Poly) -> tuple[ModelPart, ...]:
     """Return the parts of a model's operations; for operators, lines are listed instead."""
     if not isinstance(formula.subject, ModelProgram) or formula.counts != "flops":
         return ()
-    return parts_of(formula.subject.path)
+    times = STEPS[formula.train]
+    return parts_of(formula.subject.path) if times == 1 else parts_of_step(formula.subject.path, times, ours)
 
 
-def _figure(analysis: Analysis, formula: PublishedFormula) -> Poly:
+def _figure(subject: VerifiedSubject, formula: PublishedFormula) -> Poly:
+    analysis = subject.analysis
     figures: Mapping[CountedFigure, Poly | None] = {
         "eops": analysis.eops,
         "flops": analysis.flops,
@@ -427,7 +476,7 @@ def _figure(analysis: Analysis, formula: PublishedFormula) -> Poly:
     if found is None:
         title = title_of(formula.subject)
         refuse("T0732", f"{title} has no {formula.counts}: texts have no size")
-    return found
+    return found if subject.again is None else found + _figure(subject.again, formula)
 
 
 def _read(
@@ -464,7 +513,7 @@ def _witnesses(
     judged: FormJudgement,
     formula: PublishedFormula,
     stated: _Stated,
-    program: Program,
+    subject: VerifiedSubject,
     library: Library,
 ) -> Iterator[FormulaWitness]:
     proof = [dict(witness.point) for witness in (judged.less, judged.more) if witness is not None]
@@ -476,7 +525,7 @@ def _witnesses(
             first = next(wrong, None)
             start = next((point for point in chain([first], wrong) if point and stated.small(point)), first)
             if start is not None:
-                yield _witness_at(_shrunk(start, stated, sign), formula, stated, program, library)
+                yield _witness_at(_shrunk(start, stated, sign), formula, stated, subject, library)
 
 
 def _uneven(stated: _Stated) -> Iterator[Assignment]:
@@ -491,13 +540,13 @@ def _uneven(stated: _Stated) -> Iterator[Assignment]:
 
 
 def _witness_at(
-    least: Assignment, formula: PublishedFormula, stated: _Stated, program: Program, library: Library
+    least: Assignment, formula: PublishedFormula, stated: _Stated, subject: VerifiedSubject, library: Library
 ) -> FormulaWitness:
     follow = {symbol: evaluate(form, least) for symbol, form in stated.restricted.items()}
     point = tuple(sorted((symbol.name, value) for symbol, value in {**least, **follow}.items()))
     said = Fraction(evaluate(stated.theirs, least), evaluate(stated.divisor, least))
     counted = evaluate(stated.ours, least)
-    executed = executed_at(dict(point), formula, program, library) if stated.small(least) else None
+    executed = executed_at(dict(point), formula, subject, library) if stated.small(least) else None
     return FormulaWitness(point, int(said) if said.denominator == 1 else said, counted, executed)
 
 
@@ -511,13 +560,18 @@ def _shrunk(point: Assignment, stated: _Stated, sign: int) -> Assignment:
 
 
 def executed_at(
-    point: Mapping[str, int], formula: PublishedFormula, program: Program, library: Library
+    point: Mapping[str, int], formula: PublishedFormula, subject: VerifiedSubject, library: Library
 ) -> int | None:
     """Return the result of a run at a size, in the metric of a formula; None if no run can measure it."""
+    forward = replace(formula, train="")
+    again = 0 if subject.again is None else executed_at(point, forward, subject.again, library)
     try:
-        return taken_by(run_subject(formula.subject, program, point, library), formula)
+        found = taken_by(
+            run_subject(formula.subject, subject.program, point, library, bool(formula.train)), formula
+        )
     except Rejected:
         return None
+    return None if found is None or again is None else found + again
 
 
 def taken_by(run: SubjectRun, formula: PublishedFormula) -> int | None:
@@ -528,8 +582,7 @@ def taken_by(run: SubjectRun, formula: PublishedFormula) -> int | None:
         "macs": run.macs,
         "bytes": run.moved,
     }
-    found = taken[formula.counts]
-    return None if found is None else found * formula.times
+    return taken[formula.counts]
 
 
 def _weighed(counts: RunCounts) -> int | None:

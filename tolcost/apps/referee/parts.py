@@ -22,6 +22,7 @@ from fractions import Fraction
 from functools import cache
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tolcost.algebra import ZERO, Monomial, Poly, total_of
 from tolcost.algebra.parse import parse_text
@@ -48,6 +49,8 @@ class Explanation(Struct, frozen=True, eq=False):
 
 
 NOTHING = Explanation()
+BESIDES = "norms, softmax, activations, biases and sums, with their gradients"
+"""What a step of training does besides products of matrices."""
 
 
 def parts_of(path: str) -> tuple[ModelPart, ...]:
@@ -57,6 +60,16 @@ def parts_of(path: str) -> tuple[ModelPart, ...]:
         for kind in ("products", "rest")
         for words, form in _recorded(path).get(kind, {}).items()
     )
+
+
+def parts_of_step(path: str, times: int, whole: Poly) -> tuple[ModelPart, ...]:
+    """Return the parts of a step of training: products, done so many times, and all else of the whole.
+
+    That backward has each product of matrices twice is held to the derivative by a test.
+    """
+    products = [replace(part, form=part.form * times) for part in parts_of(path) if part.product]
+    rest = whole - total_of(part.form for part in products)
+    return (*products, ModelPart(BESIDES, rest, False)) if products else ()
 
 
 def _recorded(path: str) -> Mapping[str, Mapping[str, str]]:

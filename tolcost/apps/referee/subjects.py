@@ -22,6 +22,7 @@ from tolcost.elaborate.inputs import PlainShapes, PlainValue, arguments
 from tolcost.execute import run_reference
 from tolcost.execute.inputs import plain_arrays
 from tolcost.execute.values import OutputValue, RunCounts
+from tolcost.gradient import GradientRequest, derivative
 from tolcost.result.instances import (
     OperatorInstance,
     command_of,
@@ -81,6 +82,11 @@ def lower_subject(subject: Subject, library: Library) -> Program:
     return lower_source(source, library, given).program
 
 
+def step_of(program: Program) -> Program:
+    """Return forward and backward of a program: its outputs, and the gradients of all real inputs."""
+    return derivative(program, GradientRequest(values=True, nonzero=True))
+
+
 def _source(subject: ModelProgram) -> Source:
     if subject.text:
         return Source(subject.path, subject.text)
@@ -106,7 +112,9 @@ class SubjectRun(Struct, frozen=True):
     decided: Mapping[str, int]
 
 
-def run_subject(subject: Subject, program: Program, point: Mapping[str, int], library: Library) -> SubjectRun:
+def run_subject(
+    subject: Subject, program: Program, point: Mapping[str, int], library: Library, is_step: bool = False
+) -> SubjectRun:
     """Run with the reference interpreter at a size; a subject that cannot be run raises ``Rejected``.
 
     ``program`` is the lowered subject; an operator is lowered again, since attributes become numbers.  Inputs
@@ -118,6 +126,7 @@ def run_subject(subject: Subject, program: Program, point: Mapping[str, int], li
         program = lower_instance(
             OperatorInstance(subject.op, shapes, attrs, subject.outputs), library
         ).program
+        program = step_of(program) if is_step else program
     dims = {symbol.name: point.get(symbol.name, 1) for symbol in lengths_of(program)}
     for seed in range(1, _MOST_DRAWS + 1):
         run = _run(program, dims, seed)

@@ -170,6 +170,7 @@ def _facts(one: Judgement) -> Iterator[Fact]:
     for label, text in (("held there to", one.formula.checked), ("about", one.formula.about)):
         if text:
             yield Fact(label, text)
+    yield from (Fact("assumed", Code(text)) for text in one.formula.assume)
     yield Fact("published", Code(text_of(one.published)))
     yield from (Fact("understood", remark) for remark in one.remarks)
     yield Fact("verified", Code(text_of(one.ours)), "at most: data decides" if one.bound else "")
@@ -241,9 +242,10 @@ def _formula(one: Judgement) -> dict[str, Json]:
         "about": formula.about,
         "subject": title_of(formula.subject),
         "counts": formula.counts,
-        "times": formula.times,
+        "train": formula.train,
         "where": dict(formula.where),
         "let": dict(formula.let),
+        "assume": list(formula.assume),
         "published": text_of(one.published),
         "verified": text_of(one.ours),
         "verdict": one.verdict,

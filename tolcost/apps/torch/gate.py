@@ -55,6 +55,7 @@ class ExportTask(Struct, frozen=True):
     opset: int | None
     weights: bool
     assume: list[str]
+    train: bool
     packages: list[str]
     code: list[str]
     top: str
@@ -88,6 +89,7 @@ def exported_target(config: Config, target: Target) -> bytes:
             opset=opset if isinstance(opset, int) else None,
             weights=bool(target.case.attrs.get("weights", True)),
             assume=list(target.case.assume),
+            train=bool(target.case.train),
             packages=packages,
             code=[os.path.abspath(config.root), *code],
             top=top,
@@ -168,7 +170,7 @@ def make(given: object) -> None:
 def _export(task: ExportTask) -> bytes:
     check_opset(task.opset)
     with nullcontext() if task.weights else installed().device("meta"):
-        module = found(task.name)
+        module = found(task.name).train() if task.train else found(task.name)
         tensors, open_ = example(task.inputs, task.assume)
     return exported(module, (), tensors, open_, task.opset)
 

@@ -64,6 +64,17 @@ function spread(wanted, gap = 13) {
     .map(([, y]) => y);
 }
 
+// Powers of two at equal distances, or of few values those that have room.
+function lengthTicks(values, x) {
+  const [low, high] = [Math.ceil(Math.log2(values[0])), Math.floor(Math.log2(values.at(-1)))];
+  const step = Math.max(1, Math.ceil(56 / Math.max(x(2) - x(1), 1)));
+  const found = [];
+  for (let k = Math.ceil(low / step) * step; k <= high; k += step) found.push(2 ** k);
+  if (found.length > 2) return found;
+  let last = -Infinity;
+  return values.filter((n) => x(n) - last >= 56 && ((last = x(n)), true));
+}
+
 // Lines over a length, both axes logarithmic.  series: {name, colour, points: [[x, y]]}, marks: {at, label, text}.
 function lineChart(series, { name, unit, now, wide, say = short, marks = [] }) {
   const svg = frame(`${unit} with ${name}`, wide);
@@ -78,9 +89,7 @@ function lineChart(series, { name, unit, now, wide, say = short, marks = [] }) {
     y = (value) => height(Math.log10(value));
   axis(svg, ticks, y, unit);
   const distinct = [...new Set(xs)].sort((a, b) => a - b);
-  let last = -Infinity;
-  const apart = distinct.filter((n) => x(n) - last >= 56 && ((last = x(n)), true));
-  below(svg, apart, x, name, grouped);
+  below(svg, lengthTicks(distinct, x), x, name, grouped);
   if (now >= distinct[0] && now <= distinct.at(-1))
     svg.append(
       drawn(

@@ -88,11 +88,13 @@ function derivation([place, times]) {
     source.scrollTop +=
       source.querySelector(".here").getBoundingClientRect().top - source.getBoundingClientRect().top - 60;
   };
-  const step = ([text, reason, file, line]) =>
+  const piece = ([kind, content]) =>
+    kind === "math" ? wrapping(`<math>${content}</math>`) : kind === "code" ? element("code", {}, content) : content;
+  const step = ([text, reason, file, line, pieces]) =>
     element(
       "li",
       {},
-      element("code", {}, `= ${text}`),
+      pieces ? element("div", { class: "typeset" }, ...pieces.map(piece)) : element("code", {}, `= ${text}`),
       file
         ? element(
             "button",

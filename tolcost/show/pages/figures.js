@@ -57,7 +57,7 @@ function sizedOperators() {
   for (const { kind, values } of leaves(state.scopes))
     sums.set(kind.op, values[key] === null ? null : (sums.get(kind.op) ?? 0n) + values[key]);
   const found = [...sums].map(([title, value]) => ({ title, value }));
-  if (key === "memory" && state.alive) found.push({ title: "inputs", value: state.alive.given });
+  if (key === "memory" && state.alive) found.push({ title: GIVEN, value: state.alive.given });
   return found;
 }
 
@@ -149,7 +149,7 @@ function grown() {
   return { key, unit, lines: whole ? [["all", of(whole)], ...parts] : parts, parts };
 }
 
-const WHOLE = { eops: "eops", macs: "macs", bytes: "bytes", time: "time", memory: "peak_bytes" };
+const WHOLE = { eops: "eops", macs: "macs", bytes: "bytes", time: "time", memory: data.step ? "train_peak" : "peak_bytes" };
 const inTime = (found) => found && [picoseconds(found[0]), 1_000_000n];
 
 function growth() {
@@ -288,7 +288,7 @@ function memory() {
       "li",
       { "data-value": size },
       given
-        ? element("span", {}, `${name} (an input)`)
+        ? element("span", {}, data.step ? `${name} (throughout)` : `${name} (an input)`)
         : element(
             "button",
             { type: "button", class: "link", title: `made by ${data.nodes[first][0]}`, onclick: () => reveal(first) },

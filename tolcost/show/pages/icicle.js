@@ -33,7 +33,7 @@ function childrenOf(one) {
   const given = one === state.scopes && state.by === "memory" ? (state.alive?.given ?? 0n) : 0n;
   return given ? [...one.children, { ...INPUTS, parent: one, values: { memory: given } }] : one.children;
 }
-const INPUTS = { title: "inputs", key: "inputs", children: [], kind: null, nodes: [], times: 1, given: true };
+const INPUTS = { title: GIVEN, key: "inputs", children: [], kind: null, nodes: [], times: 1, given: true };
 
 // The whole, with the inputs that are alive at the peak.
 const wholeSize = () => childrenOf(state.scopes).reduce((sum, one) => sum + sizeOf(one), 0n);

@@ -14,6 +14,8 @@ const SWITCH = Object.fromEntries(
     .filter((key) => key in NAMES)
     .map((key) => [key, { time: "time", memory: "memory" }[key] ?? NAMES[key]]),
 );
+// What is alive from the start to the end, and no node makes.
+const GIVEN = data.step ? "held throughout" : "inputs";
 const FURTHEST = 2 ** 20;
 const state = {
   values: new Map(),

@@ -96,7 +96,8 @@ function openRow(row) {
 const forms = JSON.parse(byId("forms").textContent);
 const chosen = byId("live-form"),
   sliders = byId("live-dims");
-const values = new Map();
+const values = new Map(),
+  asked = new Set();
 
 function show(id, tree, needed) {
   const output = byId(id);
@@ -120,6 +121,7 @@ function recompute() {
 }
 
 function setDimension(name, text, from) {
+  asked.add(name);
   if (/^-?\d+$/.test(text)) values.set(name, BigInt(text));
   else values.delete(name);
   for (const input of sliders.querySelectorAll("input"))
@@ -132,15 +134,15 @@ function choose() {
   byId("live-formula").replaceChildren(notation(form.math));
   byId("live-command").textContent = form.command;
   sliders.replaceChildren(
-    ...form.symbols.map((name) => {
-      if (!values.has(name)) values.set(name, 8n);
+    ...form.symbols.map(([name, start]) => {
+      if (!asked.has(name)) values.set(name, BigInt(start));
       const inputs = ["range", "number"].map((type) => {
         const input = element("input", {
           type,
           class: type === "number" ? "field" : null,
           min: 0,
           step: 1,
-          max: type === "range" ? 1024 : null,
+          max: type === "range" ? Math.max(1024, start) : null,
           "data-name": name,
           "aria-label": `${name} (${type})`,
           oninput: () => setDimension(name, input.value, input),

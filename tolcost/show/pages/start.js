@@ -12,6 +12,7 @@ function about() {
     ),
   );
   byId("head").replaceChildren(...data.head.flatMap(([label, value]) => [`${label}: ${value}`, element("br")]));
+  if (data.step) document.querySelector("#memory-card figcaption .quiet").textContent = "of a step of training, node by node";
   for (const id of ["memory-card", "fold-label", "unfold", "views"]) byId(id).hidden = data.kind === "program";
   byId("missing-card").hidden = !data.missing.length;
   byId("missing").replaceChildren(

@@ -1,0 +1,169 @@
+"""Holds what the serving programs compute to transformers' modules with random weights, number by number.
+
+    python -m tools.serving.values reports/data/serving_values.json tests/plan/values.json [TYPE...]
+
+It needs torch and transformers.  Each module reads a prompt, and then one more token with its cache; the
+program does the same with the same parameters and, for the token, with the cache of the module.  The first
+file has the largest difference of the logits of each type, over the largest logit; the second has a few
+prompts for the tests, which need neither.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
+
+from tolcost.apps.plan.door import PlannedModel, model_in
+from tolcost.platform import with_deep_stack
+
+from .layouts import PROMPTS, WEIGHTS, Array, drawn, parameters
+from .run import run_program
+
+SIZE = {
+    "hidden_size": 24,
+    "intermediate_size": 20,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 31,
+    "max_position_embeddings": 40,
+    "pad_token_id": 0,
+    "rms_norm_eps": 1e-5,
+    "layer_norm_eps": 1e-5,
+    "layer_norm_epsilon": 1e-5,
+}
+BATCH, PROMPT = 2, 6
+CASES = ("gemma2", "mixtral", "gpt_oss", "cohere2")
+"""What the tests run again."""
+
+
+def cache_of(model: PlannedModel, cache: Any, past: int) -> dict[str, Array]:
+    """Return the keys and values that a module keeps, as the program takes them: first those of windows."""
+    m, window = model.lengths.get("m", 0), model.lengths.get("window", 1)
+    near = min(past, max(window - 1, 0))
+    layers = [(one.keys.double().numpy(), one.values.double().numpy()) for one in cache.layers]
+    if model.family.name.startswith("cohere"):  # halves of a head, where the module has pairs
+        layers = [(np.concatenate([k[..., ::2], k[..., 1::2]], -1), v) for k, v in layers]
+    heads = model.lengths["g"]
+
+    def some(which: slice, place: int, keep: int) -> Array:
+        chosen = [
+            one[place][:, :: one[place].shape[1] // heads, -keep:] if keep else one[place][:, :, :0]
+            for one in layers[which]
+        ]
+        return np.stack(chosen) if chosen else np.zeros((0, BATCH, heads, keep, model.lengths["e"]))
+
+    return {
+        "keys": some(slice(m, None), 0, past),
+        "values": some(slice(m, None), 1, past),
+        "near_keys": some(slice(0, m), 0, near),
+        "near_values": some(slice(0, m), 1, near),
+    }
+
+
+def angles(module: Any, model: PlannedModel, past: int, new: int) -> dict[str, Array]:
+    """Return the cosines and sines by which a module turns heads at some places."""
+    rotary = next((one for name, one in module.named_modules() if name.endswith("rotary_emb")), None)
+    if rotary is None or "c" not in model.lengths:
+        return {}
+    x, places = torch.zeros(1, new, 8, dtype=torch.float64), torch.arange(past, past + new)[None]
+    types = getattr(rotary, "layer_types", None)
+    both = rotary(x, places, sorted(types)[0]) if types else rotary(x, places)
+    cos, sin = (both.real, both.imag) if isinstance(both, torch.Tensor) else both
+    pairs = model.family.name.startswith("cohere")
+    step = slice(None, None, 2) if pairs else slice(None, model.lengths["c"])
+    return {"cosines": cos[0].double().numpy()[:, step], "sines": sin[0].double().numpy()[:, step]}
+
+
+def built(kind: str, more: Mapping[str, Any]) -> tuple[Any, dict[str, Array], dict[str, Any]]:
+    """Return a module, its parameters, and its configuration."""
+    said = {key: value for key, value in {**SIZE, **more}.items() if value is not None or key not in SIZE}
+    config = AutoConfig.for_model(kind, **said)
+    config._experts_implementation = "eager"  # grouped products take no doubles
+    of_type = AutoModelForMaskedLM if kind == "bert" else AutoModelForCausalLM
+    module = of_type.from_config(config, attn_implementation="eager").double().eval()
+    state = drawn({name: tuple(tensor.shape) for name, tensor in module.named_parameters()})
+    with torch.no_grad():
+        for name, tensor in module.named_parameters():
+            tensor.copy_(torch.from_numpy(state[name]))
+    told = json.loads(json.dumps({k: v for k, v in config.to_dict().items() if v is not None}, default=str))
+    return module, state, told
+
+
+def off(ours: Array, theirs: Array) -> float:
+    """Return the largest difference over the largest logit."""
+    return float(np.abs(ours - theirs).max() / np.abs(theirs).max())
+
+
+def compared_prompt(kind: str, more: Mapping[str, Any]) -> dict[str, Any]:
+    """Compare a prompt alone; where attention may be absorbed, also as a token is made."""
+    module, state, told = built(kind, more)
+    model = model_in(told, kind)
+    torch.manual_seed(1)
+    ids = torch.randint(1, told["vocab_size"], (1, PROMPT))
+    with torch.no_grad():
+        theirs = module(ids).logits.numpy()
+    weights = parameters(kind, state, model)
+    given = {**weights, **angles(module, model, 0, PROMPT), "ids": ids.numpy()}
+    found: dict[str, Any] = {"prompt": off(run_program(model, given, 0), theirs)}
+    if model.family.program == "latent":
+        found["absorbed"] = off(run_program(model, given, 0, absorbed=True), theirs)
+    return found
+
+
+def compared(kind: str, more: Mapping[str, Any]) -> dict[str, Any]:
+    """Compare the program of a type with its module, for a prompt and for the next token."""
+    module, state, told = built(kind, more)
+    model = model_in(told, kind)
+    torch.manual_seed(1)
+    ids = torch.randint(1, told["vocab_size"], (BATCH, PROMPT + 1))
+    with torch.no_grad():
+        first = module(ids[:, :PROMPT], use_cache=True)
+        kept = cache_of(model, first.past_key_values, PROMPT)
+        second = module(ids[:, PROMPT:], past_key_values=first.past_key_values, use_cache=True)
+    weights = parameters(kind, state, model)
+    found: dict[str, Any] = {}
+    for name, piece, past, theirs in (
+        ("prompt", ids[:, :PROMPT], 0, first.logits.numpy()),
+        ("token", ids[:, PROMPT:], PROMPT, second.logits.numpy()),
+    ):
+        tables = angles(module, model, past, piece.shape[1])
+        given = {**weights, **tables, **(kept if past else {}), "ids": piece.numpy()}
+        found[name] = off(run_program(model, given, past), theirs)
+        if not past:
+            found["case"] = {
+                "config": told, "shapes": {key: list(value.shape) for key, value in state.items()},
+                "ids": piece.tolist(), "logits": theirs.round(9).tolist(),
+                **{key: table.round(12).tolist() for key, table in tables.items()},
+            }  # fmt: skip
+    return found
+
+
+def main(file: str, cases: str, *types: str) -> None:
+    rows, kept = {}, []
+    for name in types or (*WEIGHTS, *PROMPTS):
+        kind, more = (WEIGHTS | PROMPTS)[name]
+        compare = compared_prompt if name in PROMPTS else compared
+        row = with_deep_stack(lambda kind=kind, more=more, compare=compare: compare(kind, more))
+        case = row.pop("case", None)
+        if name in CASES:
+            kept.append(case)
+        rows[name] = row
+        print(name, row, flush=True)
+    if not types:
+        head = {"torch": torch.__version__, "transformers": transformers.__version__}
+        told = {**head, "sizes": SIZE, "largest difference over the largest logit": rows}
+        Path(file).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        Path(cases).write_text(json.dumps(kept) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
