@@ -215,6 +215,7 @@ def test_every_tab_shows_something(page: Browser) -> None:
     said = until(page, "return document.querySelector('#tab-run .output').textContent")
     assert "EOPs executed, as the closed form says" in str(said)
     page.click("[data-tab=derivation]")
+    assert page.run("return document.querySelectorAll('#tab-derivation .typeset math').length")
 
 
 def test_a_mistake_takes_the_old_answer_away(page: Browser) -> None:

@@ -291,12 +291,21 @@ function decimal(value) {
   return found < 1000 ? String(Number(found.toPrecision(3))) : short(Math.round(found));
 }
 
+// A piece of a formula: mathematics that tolcost wrote, part of a program, or plain text.
+function piece([kind, content]) {
+  if (kind === "text") return content;
+  if (kind === "code") return element("code", {}, content);
+  const box = element("span", { class: "form" });
+  box.innerHTML = `<math>${content}</math>`;
+  return box;
+}
+
 function derivation(found) {
   const chains = found.derivation.filter((chain) => chain.steps.length);
   $("tab-derivation").replaceChildren(...chains.map((chain) => element("section", { class: "chain" },
     element("h2", {}, chain.name ? `EOPs(${chain.name})` : "EOPs"),
     element("ol", {}, ...chain.steps.map((step) => element("li", {},
-      element("code", {}, `= ${step.text}`),
+      step.pieces.length ? element("div", { class: "typeset" }, "= ", ...step.pieces.map(piece)) : element("code", {}, `= ${step.text}`),
       element("span", { class: "reason" }, step.line ? element("button", { type: "button", class: "line", onclick: () => jump(step) }, step.file === "program.tol" ? `line ${step.line}` : `${step.file.split("/").at(-1)}:${step.line}`) : null, step.reason)))))));
   if (!chains.length) $("tab-derivation").replaceChildren(element("p", { class: "quiet" }, "This program applies no function to data."));
 }

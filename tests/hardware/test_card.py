@@ -28,6 +28,8 @@ def test_a_machine_becomes_a_device(tmp_path, capsys):
     assert device.fitted.bandwidth == 4000
     assert device.bytes == 5000  # the fastest that was seen
     assert device.macs["bfloat16"] == round(Fraction(10**9, 20_005))
+    assert device.fitted.gap == device.fitted.stream.start  # no gap was measured
+    assert "gap = 0.75" in device_text(Machine("mine", "", 1, 1), "2026-11-19", CALLS, 0.75)
     found = ["plan", "--model", "llama3.2-1b", "--prompt", "100", "--answer", "20"]
     assert run([*found, "--device", str(tmp_path / "mine.toml")]) == 0
     said = capsys.readouterr().out

@@ -265,6 +265,8 @@ class DerivationStep(Struct, frozen=True):
     term_after: str = ""
     becomes: DerivedFormula | None = None
     """What the term, or at the end the value, becomes, to be typeset."""
+    after: DerivedFormula | None = None
+    """The whole right-hand side after the step, to be typeset."""
 
 
 class ValueDerivation(Struct, frozen=True):
@@ -352,7 +354,9 @@ class _Explainer:
             after = substituted(formula, leaf, by)
             texts = (self._show(formula), self._show(after))
             term = (self._show(leaf), self._show(by))
-            steps.append(DerivationStep(*texts, _span(leaf.node), self._poly(leaf.node), reason, *term, by))
+            steps.append(
+                DerivationStep(*texts, _span(leaf.node), self._poly(leaf.node), reason, *term, by, after)
+            )
             formula = after
         if self._show(formula) != self._show(ClosedForm(total)):
             steps.append(self._last(formula, node, total, leaf is None))
@@ -383,7 +387,7 @@ class _Explainer:
             reason += ", what data decides at its largest"
         texts = (self._show(formula), self._show(ClosedForm(total)))
         closed = ClosedForm(total)
-        return DerivationStep(*texts, _span(node), self._put(total), reason, becomes=closed)
+        return DerivationStep(*texts, _span(node), self._put(total), reason, becomes=closed, after=closed)
 
     def _poly(self, node: Node | Block) -> Poly | None:
         """Return the cost of a term, or None where it depends on conditions on enclosing coordinates."""

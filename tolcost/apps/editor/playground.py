@@ -20,8 +20,8 @@ from tolcost.apps.editor.reading import Reading, derivation_of, line_costs, read
 from tolcost.apps.editor.small_run import run_small
 from tolcost.atoms.text import program_text, unrolled_text
 from tolcost.atoms.unroll import unroll
-from tolcost.cost.derive import ValueDerivation
-from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Source, place
+from tolcost.cost.derive import ValueDerivation, typeset
+from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Source, place, visible
 from tolcost.pipeline import as_rejected
 from tolcost.platform import with_deep_stack
 from tolcost.result.compare import compare, match
@@ -138,7 +138,10 @@ def _chain(chain: ValueDerivation) -> Json:
         own = step.span.source is not NOWHERE.source
         where = place(step.span).line if own else None
         file = step.span.source.name if own else None
-        steps.append({"text": step.text_after, "line": where, "file": file, "reason": step.reason})
+        whole = () if step.after is None else typeset(step.after)
+        pieces: list[Json] = [[piece.kind, visible(piece.content)] for piece in whole]
+        told = {"text": step.text_after, "line": where, "file": file, "reason": step.reason}
+        steps.append({**told, "pieces": pieces})
     return {"name": chain.name, "steps": steps, "total": to_text(chain.total)}
 
 

@@ -3,7 +3,9 @@
     PYTHONPATH=tools/benchmarks python3 -m hardware.card mine.toml [cpu|cuda]
 
 It takes a minute, and needs PyTorch alone; ``record.py`` measures a CUDA card in full, operator by operator.
-A rate is that of large calls, and a start what the smallest one takes.  The peaks are the fastest calls that
+A rate is that of large calls, and a start what the smallest one takes.  On a card each call is recorded as a
+CUDA graph, so that what the processor needs to start it is left out; the gap between kernels is what one more
+small call in such a graph takes.  The peaks are the fastest calls that
 were seen, and no data sheet: what is said to take at least so long by them, may take less where a call is
 faster than all of these.
 """
@@ -28,6 +30,8 @@ PATTERNS: Mapping[str, str] = {
     "attention": "macs",
 }
 """What each kind of call is measured in."""
+GAPS = 200
+"""The small calls that are recorded in a row to measure the gap between two."""
 SECONDS = 0.4
 """For how long a call is repeated."""
 
@@ -69,8 +73,8 @@ class Machine(NamedTuple):
     cache: int
 
 
-def device_text(machine: Machine, date: str, calls: Sequence[Measured]) -> str:
-    """Write a device from calls that were measured."""
+def device_text(machine: Machine, date: str, calls: Sequence[Measured], gap: float | None = None) -> str:
+    """Write a device from calls that were measured; without a gap, one call begins when another has ended."""
 
     def some(pattern: str, space: str = "") -> list[Measured]:
         return [one for one in calls if one.pattern == pattern and space in ("", one.space)]
@@ -94,7 +98,7 @@ def device_text(machine: Machine, date: str, calls: Sequence[Measured]) -> str:
         "",
         "[fitted]  # microseconds, and amounts per microsecond",
         f"bandwidth = {round(stream.rate)}",
-        f"gap = {stream.start:.2f}",
+        f"gap = {stream.start if gap is None else gap:.2f}",
         "prologue = 0",
     ]
     for pattern, quantity in PATTERNS.items():
@@ -107,22 +111,60 @@ def device_text(machine: Machine, date: str, calls: Sequence[Measured]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def durations(call: Callable[[], Any], kind: str) -> list[float]:
+    """Repeat a call for a while; return the microseconds that each took."""
+    import torch
+
+    times, ends = [], time.perf_counter() + SECONDS
+    for _ in range(3):
+        call()
+    while len(times) < 5 or time.perf_counter() < ends:
+        if kind == "cuda":
+            torch.cuda.synchronize()
+        start = time.perf_counter()
+        call()
+        if kind == "cuda":
+            torch.cuda.synchronize()
+        times.append((time.perf_counter() - start) * 1e6)
+    return times
+
+
+def captured(call: Callable[[], Any], many: int = 1) -> Callable[[], Any]:
+    """Record a call, or many of them in a row, as a CUDA graph; return what runs it."""
+    import torch
+
+    aside = torch.cuda.Stream()
+    aside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(aside):
+        call()  # libraries allocate and choose when they are first called
+    torch.cuda.current_stream().wait_stream(aside)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(many):
+            call()
+    return graph.replay
+
+
+def gap_of(kind: str) -> float | None:
+    """Measure what one more small call in a CUDA graph takes; None on a CPU, which has none."""
+    import torch
+
+    if kind != "cuda":
+        return None
+    x = torch.randn(64, device=kind)
+    y = torch.empty_like(x)
+    one, many = (
+        min(durations(captured(lambda: torch.neg(x, out=y), often), kind)) for often in (1, 1 + GAPS)
+    )
+    return (many - one) / GAPS
+
+
 def measured(kind: str) -> Iterator[Measured]:
     """Measure the calls on a CPU or a CUDA card."""
     import torch
 
     def timed(pattern: str, space: str, amount: int, call: Callable[[], Any]) -> Measured:
-        times, ends = [], time.perf_counter() + SECONDS
-        for _ in range(3):
-            call()
-        while len(times) < 5 or time.perf_counter() < ends:
-            if kind == "cuda":
-                torch.cuda.synchronize()
-            start = time.perf_counter()
-            call()
-            if kind == "cuda":
-                torch.cuda.synchronize()
-            times.append((time.perf_counter() - start) * 1e6)
+        times = durations(captured(call) if kind == "cuda" else call, kind)
         found = Measured(pattern, space, amount, statistics.median(times), min(times))
         print(f"{pattern:10} {space:9} {amount:>14,}  {found.median:12,.1f} us", flush=True)
         return found
@@ -167,7 +209,7 @@ def machine_of(kind: str) -> Machine:
 
 def main(file: str, kind: str = "cpu") -> None:
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    text = device_text(machine_of(kind), date, list(measured(kind)))
+    text = device_text(machine_of(kind), date, list(measured(kind)), gap_of(kind))
     Path(file).write_text(text, encoding="utf-8")
 
 
