@@ -22,6 +22,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.audit.browser import Browser, chromium
+from tests.audit.widths import measured, told
 from tools import readme
 
 ROOT = Path(__file__).parent.parent
@@ -545,3 +546,9 @@ def test_written_pages_are_for_everyone(page: Browser, tmp_path: Path, name: str
             assert (scheme, page.run(AXE)) == (scheme, [])
     finally:
         page.devtools("Emulation.setEmulatedMedia", features=[])
+
+
+def test_no_table_of_a_report_is_wider_than_a_screen(page: Browser, tmp_path: Path) -> None:
+    """As GitHub shows it: in its column, with its rules; and no cell has more than eight lines."""
+    for path in sorted((ROOT / "reports").glob("*.md")):
+        assert list(told(path, measured(page, path.read_text("utf-8"), tmp_path))) == []

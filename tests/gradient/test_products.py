@@ -248,6 +248,13 @@ def test_two_outputs_of_one_value(tmp_path: Path) -> None:
     assert problem_of(program, {"n": 3}) is None
 
 
+def test_the_gradient_of_a_reshape_is_a_reshape(tmp_path: Path) -> None:
+    """What the program relies on is granted: that its lengths divide leaves nothing to choose."""
+    program = written(tmp_path, "tol x: R [a, b, c]\nattr d: N*\ny := reshape(x, [d, a * b * c / d])\n")
+    assert "d_x := reshape(d_y, [a, b, c])" in tolang(derivative(program))
+    assert problem_of(program, {"a": 2, "b": 3, "c": 2, "d": 4}) is None
+
+
 def test_lengths_of_0(tmp_path: Path) -> None:
     program = written(tmp_path, "attr n: N\ntol x: R [n]\ny := reduce(x, (a, e) => tanh(a) + e * e, 1)\n")
     assert problem_of(program, {"n": 0}) is None

@@ -86,7 +86,8 @@ def derive(program: Program, wanted: GradientRequest | None = None) -> Derivativ
     }
     made = [array for gradient in gradients.values() for array in gradient]
     kept = [array for output in outputs for array in flat.outputs[output.name]] if asked.values else []
-    emitted = emit(fuse([*kept, *made]), [*kept, *made])
+    granted = tuple([noted.condition for noted in program.conditions])
+    emitted = emit(fuse([*kept, *made]), [*kept, *made], granted)
     results = []
     if asked.values:
         for output in outputs:

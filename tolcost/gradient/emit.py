@@ -7,7 +7,7 @@ from typing import cast
 
 from msgspec import Struct, field
 
-from tolcost.algebra import ONE, TRUE, Poly, Symbol, atom, coordinate, ge, substitute, the_symbol
+from tolcost.algebra import ONE, TRUE, Cond, Poly, Symbol, atom, coordinate, ge, substitute, the_symbol
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import numeric_type
 from tolcost.atoms.nodes import Block, Node, Part, Var
@@ -33,9 +33,14 @@ class Emitted(Struct, frozen=True, eq=False):
     nodes: Mapping[Equation, Node]
 
 
-def emit(groups: Sequence[Sequence[Equation]], outputs: Iterable[Equation]) -> Emitted:
-    """Make atoms of arrays, which come in an order of evaluation; those of a loop come together."""
-    work = Emitting()
+def emit(
+    groups: Sequence[Sequence[Equation]], outputs: Iterable[Equation], granted: tuple[Cond, ...] = ()
+) -> Emitted:
+    """Make atoms of arrays, which come in an order of evaluation; those of a loop come together.
+
+    The conditions that the program relies on are ``granted``.
+    """
+    work = Emitting(granted)
     all_reads = [(read, array) for group in groups for array in group for read in reads(array)]
     for group in groups:
         if len(group) > 1 or any(read.array is group[0] for read in reads(group[0])):

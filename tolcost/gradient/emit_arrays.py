@@ -6,16 +6,22 @@ outside, so that nothing is computed there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct, field
 
 from tolcost.algebra import (
     ONE,
     TRUE,
+    ZERO,
     Cond,
     Poly,
     Symbol,
     coordinate,
+    eq,
     ge,
+    maximum,
+    product_of,
     substitute,
     substitute_cond,
     the_symbol,
@@ -40,6 +46,7 @@ from tolcost.gradient.equations import (
     Static,
     Values,
     all_of,
+    holds,
     restated,
     restated_index,
     settled,
@@ -53,6 +60,7 @@ Bound = list[tuple[Var, Node]]
 class Emitting(Struct, eq=False):
     """The bindings made so far, and the nodes that arrays are read from."""
 
+    granted: tuple[Cond, ...] = ()
     bindings: Bound = field(default_factory=list)
     nodes: dict[Equation, Node] = field(default_factory=dict)
     tables: dict[Node, Node] = field(default_factory=dict)
@@ -91,17 +99,20 @@ class Emitting(Struct, eq=False):
 
     def laid_out(self, array: Equation) -> Node:
         """Return a Build of an array, or the number of one without coordinates."""
-        domain, values = rectangular(array.domain)
+        domain, values = rectangular(array.domain, self.granted)
         assert array.value is not None
         assert not isinstance(array.value, Scattered)
         inner: Bound = []
-        value = settled(restated(array.value, values), domain.guards)
+        value = settled(restated(array.value, values), (*self.granted, *domain.guards))
         kind = numeric_type(array.space)
         if not domain.coords:
             body = self.node(value, self.bindings)
             return self.kept(body, array.space)
         condition = all_of(domain.guards)
         if condition is TRUE:
+            if isinstance(value, ReadAt) and self.is_in_order(value, domain):
+                part = Part(domain.extents, value.space)
+                return self.kept_whole(ir.Reshape(self.nodes[value.array], (part,)), array.space)
             body = self.node(value, inner)
         else:
             zero = Block((), self.kept(ir.Number(ONE * 0, kind), array.space))
@@ -109,6 +120,27 @@ class Emitting(Struct, eq=False):
         kept = self.kept(body, array.space)
         type_ = (Part(domain.extents, array.space),)
         return ir.Build(domain.coords, domain.extents, Block(tuple(inner), kept), type_, array.span)
+
+    def is_in_order(self, read: ReadAt, domain: Nest) -> bool:
+        """Whether an array has the elements of another one in row-major order, under another shape."""
+        array = read.array
+        if array in self.now or array in self.times or len(self.nodes[array].type) > 1:
+            return False
+        before = self.nodes[array].type[0].shape
+        at = [index for index in read.at if isinstance(index, Poly)]
+        if before == domain.extents or len(at) < len(read.at) or not at or not domain.coords:
+            return False
+        sizes = [
+            maximum(extent, 1) for extent in before
+        ]  # as it is divided by: of no element, nothing is read
+        if row_major(domain.at, domain.extents) not in (row_major(at, before), row_major(at, sizes)):
+            return False
+        return holds(eq(product_of(before) - product_of(domain.extents)), self.granted)
+
+    def kept_whole(self, node: Node, space: str) -> Node:
+        """Return an array in a space."""
+        part = node.type[0]
+        return node if part.space == space else ir.Convert(node, (Part(part.shape, space),))
 
     def kept(self, node: Node, space: str) -> Node:
         """Return a number in a space."""
@@ -230,7 +262,15 @@ class Emitting(Struct, eq=False):
         return ir.Fold(expr.domain.coords, expr.domain.extents, accumulator, first, block, kind, expr.span)
 
 
-def rectangular(domain: Nest) -> tuple[Nest, Values]:
+def row_major(at: Sequence[Poly], shape: Sequence[Poly]) -> Poly:
+    """Return how many elements come before the one at some indices."""
+    place = ZERO
+    for index, extent in zip(at, shape, strict=True):
+        place = place * extent + index - 1
+    return place
+
+
+def rectangular(domain: Nest, facts: tuple[Cond, ...] = ()) -> tuple[Nest, Values]:
     """Return the smallest box around a domain, with new coordinates, and guards for what is outside."""
     extents: list[Poly] = []
     coords: list[Symbol] = []
@@ -247,7 +287,7 @@ def rectangular(domain: Nest) -> tuple[Nest, Values]:
         coords.append(the_symbol(made))
         extents.append(size)
     held = [*(substituted(guard, values) for guard in domain.guards), *guards]
-    return Nest(tuple(coords), tuple(extents), unproved(held)), values
+    return Nest(tuple(coords), tuple(extents), unproved(held, facts)), values
 
 
 def substituted(condition: Cond, values: Values) -> Cond:

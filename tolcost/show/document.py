@@ -397,6 +397,11 @@ class Column(Struct, frozen=True, eq=False):
     """Whether Markdown has the column, where the width of a page is limited."""
     width: int | None = None
     """The longest line of code in Markdown: a longer one is broken."""
+    group: str = ""
+    """The title of the column of Markdown that has the cells of all columns with this group below each other.
+
+    Each is labelled with its own title, less that of the group.
+    """
     drop: int = 0
     """Which column is left out where a terminal is too narrow: 1 is the first, 0 never."""
     is_name: bool = False
@@ -416,6 +421,8 @@ class ReportTable(Struct, frozen=True, eq=False):
     about: str = ""
     command: str = ""
     by: str = ""
+    entries: bool = False
+    """Whether Markdown has an entry for each row instead of a table, because the cells are long."""
     notes: tuple[tuple[Cell, ...], ...] = ()
 
     @property

@@ -168,6 +168,8 @@ class _Sampled:
         points += [{**dict.fromkeys(symbols, 1), symbol: 10_000} for symbol in symbols]
         self.values = {form: [_value(form, point) for point in points] for form in forms}
         self.signs: dict[Monomial, bool] = {}
+        whole = lcm(*(form.den for form in forms))
+        self.terms = {form: scaled_terms(form, whole) for form in forms}
 
     def largest(self) -> list[Poly]:
         """Return the largest form at each point."""
@@ -207,14 +209,18 @@ class _Sampled:
     def is_between(self, form: Poly, one: Poly, other: Poly) -> bool:
         """Whether a weighted mean of two forms has no smaller coefficient than a form."""
         low, high = Fraction(0), Fraction(1)
-        for mono in {*form.terms, *one.terms, *other.terms}:
-            own, first, second = (Fraction(p.terms.get(mono, 0), p.den) for p in (form, one, other))
-            slope, needed = first - second, own - second
-            if slope == 0 and needed <= 0 and self.is_no_less(mono):
+        terms, firsts, seconds = self.terms[form], self.terms[one], self.terms[other]
+        for mono in terms.keys() | firsts.keys() | seconds.keys():
+            second = seconds.get(mono, 0)
+            slope, needed = firsts.get(mono, 0) - second, terms.get(mono, 0) - second
+            if slope == 0 == needed:
                 continue
-            if slope == 0 or not self.is_no_less(mono):
+            if (slope == 0 and needed > 0) or not self.is_no_less(mono):
                 return False
-            low, high = (max(low, needed / slope), high) if slope > 0 else (low, min(high, needed / slope))
+            if slope > 0:
+                low = max(low, Fraction(needed, slope))
+            elif slope < 0:
+                high = min(high, Fraction(needed, slope))
             if low > high:
                 return False
         return True

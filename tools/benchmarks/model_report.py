@@ -6,7 +6,7 @@ import csv
 import io
 import platform
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import onnx
 import onnxruntime as ort  # type: ignore[import-untyped]
@@ -14,6 +14,8 @@ from model_outcomes import Outcome, cells, short
 
 import tolcost
 from tolcost.algebra import Poly, evaluate
+from tolcost.show.document import Code, Column, ReportTable
+from tolcost.show.tables import markdown as written
 
 EXPORTERS = ("script", "dynamo")
 LONG, LATE = 2000, 10
@@ -167,7 +169,6 @@ def age(outcomes: list[Outcome], state: str) -> str:
 
 def markdown(outcomes: list[Outcome], state: str) -> str:
     versions = f"tolcost {tolcost.__version__}, onnx {onnx.__version__}, onnxruntime {ort.__version__}"
-    wide = [c for c in cells(outcomes[0]) if c not in ("MACs", "notes")]
     both = [(name, a.nodes, b.nodes, compared(a, b)) for name, a, b in pairs(outcomes)]
     lines = [
         "# Models from packages, exporters and converters",
@@ -203,15 +204,37 @@ def markdown(outcomes: list[Outcome], state: str) -> str:
         "## All models",
         "",
     ]
-    shown = (
-        {**cells(o), "EOPs": f"`` {short(o.eops)} ``", "parameters": f"`` {short(o.params)} ``"}
-        for o in outcomes
-    )
-    lines += rows(wide, ([row[c] for c in wide] for row in shown))
+    lines.append(models_table(map(cells, outcomes)).removesuffix("\n"))
     noted = [o for o in outcomes if cells(o)["notes"]]
     if noted:
         lines += ["", "## Notes", "", *(f"- {o.name}: {cells(o)['notes']}" for o in noted)]
     return "\n".join(lines) + "\n"
+
+
+COLUMNS = (
+    Column("model", "model"),
+    Column("costed", "nodes: costed", group="nodes"),
+    Column("nodes", "nodes: of", group="nodes"),
+    Column("EOPs", "EOPs", "code", group="EOPs"),
+    Column("parameters", "parameters", "code", group="EOPs"),
+    Column("status", "status"),
+    Column("values", "values", group="values"),
+    Column("shapes that agree", "shapes that agree", group="values"),
+    Column("values inside", "inside", group="values"),
+    Column("those that agree", "of these agree", group="values"),
+    Column("seconds", "seconds", "number"),
+)
+
+
+def models_table(found: Iterable[Mapping[str, object]]) -> str:
+    """The table of all models, from what the CSV has of each."""
+
+    def cell(row: Mapping[str, object], column: Column) -> str | Code:
+        text = str(row[column.key])
+        return Code(short(text)) if column.kind == "code" else text
+
+    shown = [tuple(cell(row, column) for column in COLUMNS) for row in found]
+    return written((ReportTable(COLUMNS, shown, "models"),))
 
 
 def table(outcomes: list[Outcome]) -> str:

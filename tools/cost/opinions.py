@@ -38,7 +38,7 @@ AGREE: tuple[Agreement, ...] = ("for all lengths", "at points")
 ORDER: tuple[Agreement, ...] = (
     *AGREE, "sympy is wrong", "sympy gives up", "too slow", "no exact count", "ours is wrong",
 )  # fmt: skip
-MOST_LISTED = 200
+MOST_LISTED = 2_000
 
 
 class Row(Struct, frozen=True):

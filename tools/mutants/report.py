@@ -10,9 +10,11 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from tolcost.show.document import Code, Column, ReportTable
+from tolcost.show.tables import markdown
 from tools.mutants.kept import PARTS, Outcome, Reasons, runs
 
 REPORT = Path(__file__).parents[2] / "reports" / "mutants.md"
@@ -60,6 +62,13 @@ SECTIONS = (
     *((f"\n### {part}\n{NOTES[part]}", (part,)) for part in PARTS),
 )
 """What to write, and the kinds of mutants it is about."""
+SURVIVORS = (
+    Column("where", "survivor", "code"),
+    Column("before", "change: was", "code", group="change"),
+    Column("after", "change: became", "code", group="change"),
+    Column("is", "is"),
+    Column("why", "why"),
+)
 Runs = dict[tuple[str, int], list[Outcome]]
 
 
@@ -102,18 +111,20 @@ def _shares(found: Runs, why: Reasons) -> Iterator[str]:
 
 def _survivors(found: Runs, why: Reasons) -> Iterator[str]:
     left = {one.name: one for ran in found.values() for one in ran if not one.by}
-    yield "| survivor | change | is | why |\n|---|---|---|---|\n"
-    for one in sorted(left.values(), key=lambda one: (_reason(one, why)[0], one.name)):
-        kind, reason = _reason(one, why)
-        yield f"| `{one.where}` | {_code(one.before)} became {_code(one.after)} | {kind} | {reason} |\n"
+    yield survivors_table(
+        (one.where, one.before, one.after, *_reason(one, why))
+        for one in sorted(left.values(), key=lambda one: (_reason(one, why)[0], one.name))
+    )
+
+
+def survivors_table(rows: Iterable[tuple[str, str, str, str, str]]) -> str:
+    """The table of mutants that no test noticed: the place, the code before and after, a word, the reason."""
+    cells = tuple((*map(Code, found[:3]), *found[3:]) for found in rows)
+    return markdown((ReportTable(SURVIVORS, cells, "mutants"),))
 
 
 def _reason(mutant: Outcome, why: Reasons) -> tuple[str, str]:
     return why.of(mutant) or ("open", "not looked into")
-
-
-def _code(text: str) -> str:
-    return f"`{text}`".replace("|", "\\|")
 
 
 def main() -> int:

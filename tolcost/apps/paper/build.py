@@ -282,14 +282,14 @@ def growth_chart(library: Library) -> str:
 NAME = "models_of_computation"
 
 _MODELS = (
-    Column("model", "model"),
-    Column("language", "language"),
+    Column("model", "model", group="model"),
+    Column("language", "language", group="model"),
     Column("data", "data"),
     Column("atoms", "atomic computations"),
     Column("domain", "domain"),
     Column("here", "here"),
-    Column("programs", "programs", "number"),
-    Column("lines", "lines of ToLang", "number"),
+    Column("programs", "programs", "number", group="programs"),
+    Column("lines", "lines of ToLang", "number", group="programs"),
     Column("agreed", "agreed with"),
 )
 

@@ -26,7 +26,7 @@ FORM_COLUMNS = (
     Column("operator", "operator"),
     Column("case", "test"),
     Column("eops", "EOPs", "form"),
-    Column("macs", "MACs", "form"),
+    Column("macs", "MACs", "form", printed=False),
     Column("certainty", "count is"),
     Column("numbers", "lengths that had to be numbers"),
 )
@@ -182,7 +182,9 @@ def primitives_table(entries: Sequence[Entry], library: Library, conformance: Re
     applied = functions_by_operator(conformance)
     columns = (
         Column("operator", "operator"),
-        *(Column(name, name) for name in (*THIRTEEN, *BESIDE)),
+        Column("primitives", "of the 13 primitives"),
+        Column("native", "native besides"),
+        *(Column(name, name, printed=False) for name in (*THIRTEEN, *BESIDE)),
         Column("lines", "lines", "number"),
         Column("functions", "functions on data"),
         Column("beyond", "beyond Table 2"),
@@ -191,10 +193,10 @@ def primitives_table(entries: Sequence[Entry], library: Library, conformance: Re
         _primitives_row(entry, entry.spec, library, applied) for entry in entries if entry.spec is not None
     )
     about = (
-        "Which of the 13 primitive operators each definition uses, itself or through library functions (●), "
-        "then those more that the language has natively; how many lines the definition has without "
-        "comments; which elementary functions its tests saw applied to data; and which of these the paper's "
-        "list of basic elementary functions (Table 2) does not have."
+        "Which of the 13 primitive operators each definition uses, itself or through library functions, "
+        "then those more that the language has natively (in the CSV a column for each); how many lines the "
+        "definition has without comments; which elementary functions its tests saw applied to data; and "
+        "which of these the paper's list of basic elementary functions (Table 2) does not have."
     )
     return ReportTable(columns, rows, "primitives", "Operators and primitives", about, _COMMAND)
 
@@ -204,9 +206,10 @@ def _primitives_row(
 ) -> tuple[Cell, ...]:
     used = primitives_of(spec, library)
     functions = applied.get(entry.name, ())
+    named = tuple(", ".join(name for name in names if name in used) for names in (THIRTEEN, BESIDE))
     marks = tuple("●" if name in used else "" for name in (*THIRTEEN, *BESIDE))
     lines = sum(bool(line.split("#")[0].strip()) for line in spec.source.text.splitlines())
-    return (entry.name, *marks, lines, ", ".join(functions), ", ".join(beyond_table_2(functions)))
+    return (entry.name, *named, *marks, lines, ", ".join(functions), ", ".join(beyond_table_2(functions)))
 
 
 def beyond_table(entries: Sequence[Entry], conformance: Report) -> ReportTable:
@@ -243,15 +246,15 @@ _NAMED = 3
 
 THEOREM_COLUMNS = (
     Column("operator", "operator"),
-    Column("domain", "domain"),
+    Column("domain", "domain", printed=False),
     Column("outcome", "value and count"),
-    Column("run", "tests run", "number"),
-    Column("tests", "of", "number"),
-    Column("left", "too large to run"),
+    Column("run", "tests: run", "number", group="tests"),
+    Column("tests", "tests: in all", "number", group="tests"),
+    Column("left", "too large to run", printed=False),
     Column("decided", "data decides"),
     *(Column(name, name, "number") for name in ATOMS),
-    Column("only", "only the 13 primitives"),
-    Column("more", "what more"),
+    Column("only", "only the 13 primitives", printed=False),
+    Column("more", "more than the 13 primitives"),
 )
 
 

@@ -194,17 +194,17 @@ def span_text(values: Sequence[Fraction | None]) -> str:
 
 COLUMNS = (
     Column("operator", "operator"),
-    Column("printed", "EOPs, printed", "code", width=_FORM),
-    Column("eops", "EOPs, derived", "code", width=_FORM),
-    Column("flops", "FLOPs by weights", "code", width=_FORM),
-    Column("xla", "XLA / EOPs"),
-    Column("written", "XLA before compilation / EOPs", printed=False),
-    Column("h200", "H200 / EOPs"),
-    Column("torch", "torch / EOPs"),
-    Column("xla_printed", "XLA / printed"),
-    Column("xla_first", "XLA / EOPs from first terms", printed=False),
-    Column("band", "from XLA"),
-    Column("why", "why", "code", width=22),
+    Column("printed", "EOPs, printed", "code", group="EOPs"),
+    Column("eops", "EOPs, derived", "code", group="EOPs"),
+    Column("flops", "FLOPs by weights", "code", printed=False),
+    Column("xla", "XLA over EOPs", group="XLA over"),
+    Column("written", "XLA before compilation over EOPs", printed=False),
+    Column("h200", "H200 over EOPs"),
+    Column("torch", "torch over EOPs"),
+    Column("xla_printed", "XLA over printed", group="XLA over"),
+    Column("xla_first", "XLA over EOPs from first terms", printed=False),
+    Column("band", "from XLA", group="XLA over"),
+    Column("why", "why", "code"),
     Column("shapes", "points of XLA", "number", printed=False),
     Column("sizes", "points of the H200", "number", printed=False),
     Column("command", "EOPs shown by", "code", printed=False),
@@ -221,10 +221,10 @@ def evidence_of_rows(
         "or execute, over our EOPs: 1 is the same number, and two numbers are the least and the greatest "
         "over all shapes. *XLA* is its compiled count of a jax program (flops and transcendentals); *H200* "
         "is the fp32 operations that PyTorch's kernels executed, a fused multiply-add being two; "
-        "*torch* is PyTorch's counter. *FLOPs by weights* come from the same definition as EOPs, "
-        "with 0 for comparisons and choices: they are no independent count. A word instead of a number says "
-        "why there is none. *From XLA* is judged at the shape where the two are farthest apart. The notes "
-        "explain the words under *why*."
+        "*torch* is PyTorch's counter. *FLOPs by weights* (in the CSV) come from the same definition "
+        "as EOPs, with 0 for comparisons and choices: they are no independent count. A word instead of a "
+        "number says why there is none. *From XLA* is judged at the shape where the two are farthest apart. "
+        "The notes explain the words under *why*."
     )
     rows = tuple(_row(one, evidence[one.row.operator], words) for one in judged)
     used = {(tool, word) for points in evidence.items() for tool, word in _why(*points, words)}

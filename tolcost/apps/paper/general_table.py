@@ -30,13 +30,13 @@ GENERAL_MADE = "make general report"
 
 COLUMNS = (
     Column("operator", "operator"),
-    Column("domain", "domain"),
+    Column("domain", "domain", printed=False),
     Column("when", "holds where"),
-    Column("eops", "EOPs", "code"),
-    Column("flops", "FLOPs", "code"),
-    Column("tests", "node tests held to", "number"),
-    Column("instances", "instances in all", "number"),
-    Column("proved", "proved at all lengths of", "number"),
+    Column("eops", "EOPs", "code", group="EOPs"),
+    Column("flops", "FLOPs", "code", group="EOPs"),
+    Column("tests", "node tests held to", "number", group="held to"),
+    Column("instances", "instances in all", "number", group="held to"),
+    Column("proved", "proved at all lengths of", "number", group="held to"),
     Column("general", "general"),
     Column("command", "shown by", "code", printed=False),
 )

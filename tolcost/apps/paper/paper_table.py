@@ -15,11 +15,11 @@ from tolcost.result.judgement import judge_forms
 from tolcost.show.document import Cell, Code, Column, ReportTable, Verdict, text_of
 
 COLUMNS = (
-    Column("part", "part", "number"),
+    Column("part", "part", "number", printed=False),
     Column("operator", "operator"),
     Column("form", "form"),
-    Column("value", "value, on ONNX's node tests"),
-    Column("count", "printed count"),
+    Column("value", "value"),
+    Column("count", "count"),
     Column("signature", "signature", "code", shown=False),
     Column("representation", "representation, as printed", "code"),
     Column("flops_printed", "FLOPs, printed", "code"),
@@ -34,7 +34,7 @@ COLUMNS = (
     Column("by_print", "differs from its own program by", "code", printed=False, shown=False),
     Column("by_corrected", "printed EOPs against the corrected program", "code", printed=False, shown=False),
     Column("by_verified", "printed EOPs against the verified definition", "code", shown=False),
-    Column("explanation", "in words", printed=False),
+    Column("explanation", "in words"),
     Column("command_print", "the print is shown by", "code", printed=False, shown=False),
     Column("command_verified", "the verified form by", "code", printed=False, shown=False),
 )
@@ -69,7 +69,13 @@ def paper_table(judged: Sequence[Judged]) -> ReportTable:
     )
     rows = tuple(map(_row, judged))
     return ReportTable(
-        COLUMNS, rows, "paper", "The paper's ONNX tables, derived again", about, "tolcost report"
+        COLUMNS,
+        rows,
+        "paper",
+        "The paper's ONNX tables, derived again",
+        about,
+        "tolcost report",
+        entries=True,
     )
 
 

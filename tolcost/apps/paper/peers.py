@@ -46,15 +46,15 @@ CONFORMANCE_MADE, PEERS_MADE = "make conformance report", "make peers report"
 
 COLUMNS = (
     Column("operator", "operator"),
-    Column("class", "class"),
-    Column("shapes", "shapes", "code"),
-    Column("attrs", "attributes", "code"),
+    Column("class", "class", printed=False),
+    Column("shapes", "shapes", "code", group="shapes"),
+    Column("attrs", "attributes", "code", group="shapes"),
     Column("eops", "EOPs", "number"),
-    Column("macs", "MACs", "number"),
-    Column("xla_flops", "XLA flops", "number"),
-    Column("xla_transcendentals", "XLA transcendentals", "number"),
-    Column("xla_written", "XLA before compilation", "number"),
-    Column("onnx_tool_macs", "onnx-tool MACs", "number"),
+    Column("macs", "MACs", "number", group="MACs"),
+    Column("xla_flops", "XLA flops", "number", group="XLA"),
+    Column("xla_transcendentals", "XLA transcendentals", "number", group="XLA"),
+    Column("xla_written", "XLA before compilation", "number", group="XLA"),
+    Column("onnx_tool_macs", "onnx-tool MACs", "number", group="MACs"),
     Column("ratio", "EOPs / XLA", "number"),
     Column("onnx_tool_remark", "onnx-tool says", shown=False),
     Column("command", "EOPs shown by", "code", printed=False),
@@ -62,14 +62,15 @@ COLUMNS = (
 
 OPERATOR_COLUMNS = (
     Column("operator", "operator"),
-    Column("class", "class"),
-    Column("shapes", "shapes counted", "number"),
+    Column("class", "class", printed=False),
+    Column("shapes", "shapes counted", "number", printed=False),
     Column("least", "least EOPs / XLA", "number"),
     Column("middle", "median", "number"),
     Column("most", "greatest", "number"),
     Column("written", "median before compilation", "number"),
     Column("onnx_tool", "against onnx-tool, median", "number"),
-    Column("why", "why it is not 1"),
+    Column("reasons", "why it is not 1"),
+    Column("why", "why, in full", printed=False),
 )
 
 
@@ -129,11 +130,13 @@ def operators_table(found: Sequence[Measured], reasons: Reasons) -> ReportTable:
     about = (
         "How far EOPs are from XLA's compiled count, over the shapes of each operator, and why. "
         "A ratio of 1 means the two counts are the same number. The last ratio is against onnx-tool: MACs "
-        "against its MACs where the operator multiplies and adds up, else EOPs against them."
+        "against its MACs where the operator multiplies and adds up, else EOPs against them. The notes "
+        "explain the words."
     )
     rows = tuple(_operator_row(op, group, reasons) for op, group in groups.items())
     title = "EOPs over FLOPs by operator"
-    return ReportTable(OPERATOR_COLUMNS, rows, "ratios", title, about, PEERS_MADE)
+    notes = tuple((Code(kind), said) for kind, said in reasons.kinds.items())
+    return ReportTable(OPERATOR_COLUMNS, rows, "ratios", title, about, PEERS_MADE, notes=notes)
 
 
 def _operator_row(op: str, group: Sequence[Measured], reasons: Reasons) -> tuple[Cell, ...]:
@@ -148,6 +151,7 @@ def _operator_row(op: str, group: Sequence[Measured], reasons: Reasons) -> tuple
         max(ratios, default=None),
         middle(point.ratio(WRITTEN) for point in group),
         middle(point.ratio_macs for point in group),
+        ", ".join(reasons.operators.get(op, ())),
         why,
     )
 
@@ -170,7 +174,7 @@ def _check_reasons(groups: Mapping[str, Sequence[Measured]], reasons: Reasons) -
 
 ANSWER_COLUMNS = (
     Column("class", "class"),
-    Column("operators", "operators", "number"),
+    Column("operators", "operators", "number", printed=False),
     Column("points", "points", "number"),
     Column("equal", "equal", "number"),
     Column("within_5", "within 5 %", "number"),
@@ -178,8 +182,8 @@ ANSWER_COLUMNS = (
     Column("least", "least EOPs / XLA", "number"),
     Column("middle", "median", "number"),
     Column("most", "greatest", "number"),
-    Column("equal_written", "equal before compilation", "number"),
-    Column("within_5_written", "within 5 % before compilation", "number"),
+    Column("equal_written", "equal, as written", "number"),
+    Column("within_5_written", "within 5 %, as written", "number"),
 )
 
 
@@ -217,7 +221,8 @@ def several_functions(found: Sequence[Measured]) -> list[Measured]:
 def answer_table(found: Sequence[Measured]) -> ReportTable:
     """Make a table with one line for each class, and one for all."""
     about = (
-        "The ratio of EOPs to XLA's compiled count (flops and transcendentals), by class of operators. A "
+        "The ratio of EOPs to XLA's compiled count (flops and transcendentals), by class of operators; *as "
+        "written* is XLA's count before it compiles. A "
         "point is an operator at one shape; the relative error is the ratio less 1. A point is trivial "
         "where the operator applies no function, or one and the same at most once to each element: two "
         "counts can hardly differ there."

@@ -197,7 +197,7 @@ def errata_table() -> ReportTable:
         f"{len(rows)} entries. A command shows what the compiler makes of the words, or of the reading "
         "adopted; run it from the top of the repository."
     )
-    return ReportTable(COLUMNS, rows, "errata", "Errata of the paper", about, "tolcost report")
+    return ReportTable(COLUMNS, rows, "errata", "Errata of the paper", about, "tolcost report", entries=True)
 
 
 def _general() -> Iterator[tuple[Cell, ...]]:

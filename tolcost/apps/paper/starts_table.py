@@ -18,7 +18,6 @@ from tolcost.show.document import Cell, Code, Column, ReportTable, text_of
 from tolcost.syntax import parse
 
 _MADE = "tolcost report"
-_FORM = 17
 NEUTRAL, FIRST = STARTS
 
 
@@ -57,14 +56,14 @@ def _held(before: CountCheck | None, analysis: Analysis | None) -> CountCheck | 
 
 COLUMNS = (
     Column("operator", "operator"),
-    Column("printed", "EOPs, printed", "code", width=_FORM),
-    Column("program_neutral", "program: neutral", "code", width=_FORM),
-    Column("program_first", "program: first", "code", width=_FORM),
-    Column("written", "definition: written", "code", width=_FORM),
-    Column("neutral", "definition: neutral", "code", width=_FORM),
-    Column("first", "definition: first", "code", width=_FORM),
-    Column("verdict_neutral", "verdict: neutral"),
-    Column("verdict_first", "verdict: first"),
+    Column("printed", "EOPs, printed", "code"),
+    Column("program_neutral", "program: neutral", "code", group="program"),
+    Column("program_first", "program: first", "code", group="program"),
+    Column("written", "definition: written", "code", group="definition"),
+    Column("neutral", "definition: neutral", "code", group="definition"),
+    Column("first", "definition: first", "code", group="definition"),
+    Column("verdict_neutral", "verdict: neutral", group="verdict"),
+    Column("verdict_first", "verdict: first", group="verdict"),
     Column("is_written", "printed is the definition's, as written", printed=False),
     Column("is_neutral", "from the neutral", printed=False),
     Column("is_first", "from the first", printed=False),

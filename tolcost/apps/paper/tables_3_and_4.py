@@ -17,20 +17,21 @@ from tolcost.diagnostics import Source
 from tolcost.show.document import Cell, Code, Column, Link, ReportTable, Verdict, text_of
 from tolcost.show.tables import broken
 
-_PROGRAM, _FORM = 58, 17
-_MOST_LINES = 8
+_ROW = "Operator and representation"
+_PROGRAM = 46
+_MOST_LINES = 7
 """A program with more lines than this is shown by a link."""
 
 COLUMNS = (
-    Column("operator", "Operator", "code", width=20),
-    Column("representation", "Representation", "code", width=_PROGRAM),
-    Column("flops", "FLOPs by weights", "form", width=_FORM),
-    Column("eops", "EOPs", "form", width=_FORM),
-    Column("flops_printed", "FLOPs, printed", "code", width=_FORM),
-    Column("eops_printed", "EOPs, printed", "code", width=_FORM),
-    Column("verdict", "verdict"),
+    Column("operator", "Operator", "code", group=_ROW),
+    Column("representation", "Representation", "code", width=_PROGRAM, group=_ROW),
+    Column("flops", "FLOPs by weights", "form", group="FLOPs"),
+    Column("eops", "EOPs, derived", "form", group="EOPs"),
+    Column("flops_printed", "FLOPs, printed", "code", group="FLOPs"),
+    Column("eops_printed", "EOPs, printed", "code", group="EOPs"),
+    Column("verdict", "verdict", group="verdict"),
     Column("other_start", "other start", printed=False),
-    Column("note", "note", "number"),
+    Column("note", "note", "number", group="verdict"),
     Column("program", "the whole program", "code", shown=False),
     Column("file", "its file", shown=False),
 )

@@ -287,9 +287,9 @@ ALGORITHMS = (
     Column("at", "at", "code"),
     Column("algorithm", "algorithm"),
     Column("eops", "EOPs", "form"),
-    Column("standing", "beside the definition"),
-    Column("holds_where", "holds where", "code", drop=1),
-    Column("tests", "node tests"),
+    Column("standing", "beside the definition", group="beside the definition"),
+    Column("holds_where", "holds where", "code", drop=1, group="beside the definition"),
+    Column("tests", "node tests", printed=False),
     Column("about", "what it does"),
     Column("command", "shown by", "code", shown=False),
 )
@@ -297,10 +297,10 @@ RANGES = (
     Column("operator", "operator"),
     Column("at", "at", "code"),
     Column("algorithms", "algorithms", "number"),
-    Column("fewest", "fewest EOPs"),
-    Column("least", "closed form", "form"),
-    Column("most", "most EOPs"),
-    Column("greatest", "closed form", "form"),
+    Column("fewest", "fewest EOPs", group="fewest EOPs"),
+    Column("least", "closed form", "form", group="fewest EOPs"),
+    Column("most", "most EOPs", group="most EOPs"),
+    Column("greatest", "closed form", "form", group="most EOPs"),
     Column("ratio", "ratio of the leading terms", "number"),
 )
 CROSSINGS = (
@@ -324,7 +324,8 @@ def algorithms_table(found: Sequence[AlgorithmComparison], tests: Tests) -> Repo
         "and count, and to the definition at random inputs. *Beside the definition* is proved for all sizes."
     )
     rows = tuple(_row(one, row, tests) for one in found for row in one.rows)
-    return ReportTable(ALGORITHMS, rows, "alternatives", "Alternatives to definitions", about, MADE_BY)
+    title = "Alternatives to definitions"
+    return ReportTable(ALGORITHMS, rows, "alternatives", title, about, MADE_BY, by="operator")
 
 
 def ranges_table(found: Sequence[AlgorithmComparison]) -> ReportTable:

@@ -51,22 +51,23 @@ from tolcost.show.document import (
 COLUMNS = (
     Column("formula", "formula", is_name=True),
     Column("operator", "operator", is_name=True),
-    Column("counts", "counts", drop=6),
+    Column("counts", "counts", drop=6, printed=False),
     Column("published", "published", "code", drop=9),
     Column("verified", "verified", "form"),
-    Column("verdict", "verdict"),
-    Column("reading", "right if", drop=2),
-    Column("leading", "leading term", drop=3),
-    Column("where", "where", "code", drop=8),
-    Column("holds_where", "verified where", "code", drop=7),
-    Column("witness", "smallest sizes that show it", drop=5),
-    Column("executed", "executed there", drop=1),
-    Column("forgets", "what it forgets", drop=4),
+    Column("verdict", "verdict", group="verdict"),
+    Column("reading", "right if", drop=2, group="verdict"),
+    Column("leading", "leading term", drop=3, printed=False),
+    Column("where", "where", "code", drop=8, group="verdict"),
+    Column("holds_where", "verified where", "code", drop=7, printed=False),
+    Column("witness", "smallest sizes that show it", drop=5, group="verdict"),
+    Column("executed", "executed there", drop=1, printed=False),
+    Column("forgets", "what it forgets", drop=4, printed=False),
     Column("source", "source", shown=False),
     Column("checked", "held to its source by", shown=False),
     Column("about", "about", shown=False),
     Column("command", "the verified form by", "code", shown=False),
     Column("expected", "expected", shown=False),
+    Column("publisher", "publisher", shown=False),
 )
 MADE_BY = "make referee"
 ON_COMMAND_LINE = "--formula"
@@ -87,7 +88,8 @@ def verdict_table(found: Sequence[Judgement]) -> ReportTable:
         "reference interpreter, which counts as it goes."
     )
     rows: tuple[tuple[Cell, ...], ...] = tuple(map(_row, found))
-    return ReportTable(COLUMNS, rows, "referee", "Published cost formulas, judged", about, MADE_BY)
+    title = "Published cost formulas, judged"
+    return ReportTable(COLUMNS, rows, "referee", title, about, MADE_BY, by="publisher")
 
 
 def _row(one: Judgement) -> tuple[Cell, ...]:
@@ -111,6 +113,7 @@ def _row(one: Judgement) -> tuple[Cell, ...]:
         formula.about,
         Code(command_for(formula.subject)),
         formula.expect or "",
+        formula.name.partition("/")[0],
     )
 
 
@@ -283,17 +286,17 @@ WITNESS_COLUMNS = (
     Column("operator", "operator"),
     Column("shapes", "at", "code"),
     Column("eops", "EOPs", "number"),
-    Column("macs", "MACs", "number"),
-    Column("written", "XLA as written", "number"),
-    Column("compiled", "XLA compiled", "number"),
-    Column("roofline", "jax roofline", "number"),
-    Column("onnx_tool", "onnx-tool", "number"),
-    Column("onnxsim", "onnxsim", "number"),
+    Column("macs", "MACs", "number", printed=False),
+    Column("written", "XLA as written", "number", group="XLA"),
+    Column("compiled", "XLA compiled", "number", group="XLA"),
+    Column("roofline", "jax roofline", "number", group="other counts"),
+    Column("onnx_tool", "onnx-tool", "number", group="other counts"),
+    Column("onnxsim", "onnxsim", "number", group="other counts"),
     Column("telling", "telling"),
-    Column("values", "twin"),
-    Column("executed", "executed on an H200, fp32 / EOPs"),
-    Column("rules", "rules published by"),
-    Column("reason", "why there is none"),
+    Column("values", "twin", printed=False),
+    Column("executed", "executed on an H200, fp32 / EOPs", group="other counts"),
+    Column("rules", "rules published by", group="rules published by"),
+    Column("reason", "why there is none", group="rules published by"),
 )
 
 

@@ -15,7 +15,7 @@ from .tables import Cells, error_table, table
 OFF = 0.05
 SHOWN: Mapping[Count, str] = {
     "EOPs": "EOPs",
-    "weighted EOPs": "EOPs weighted by function (`--weights h200`)",
+    "weighted EOPs": "EOPs weighted by function (--weights h200)",
     "by place": "EOPs weighted by function and place",
 }
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from tolcost.show.document import Column, ReportTable
+from tolcost.show.tables import markdown
+
 from .study import Errors
 
 Cells = Sequence[object]
@@ -11,8 +14,9 @@ Cells = Sequence[object]
 
 def table(head: Cells, lines: Iterable[Cells]) -> list[str]:
     """A table in Markdown; columns after the first are figures."""
-    rule = ["---"] + ["---:"] * (len(head) - 1)
-    return [f"| {' | '.join(map(str, line))} |" for line in (head, rule, *lines)] + [""]
+    first, *figures = map(str, head)
+    columns = (Column(first, first), *(Column(title, title, "number") for title in figures))
+    return markdown((ReportTable(columns, [tuple(map(str, line)) for line in lines]),)).split("\n")
 
 
 def error_table(what: str, found: Mapping[str, Errors]) -> list[str]:
