@@ -114,8 +114,9 @@ def _longest(line: Line) -> float:
 
 
 def page(text: str, column: int = PAGE) -> str:
-    """Write a page that shows Markdown as GitHub does."""
-    return _PAGE.format(column=column, body=MarkdownIt("commonmark").enable("table").render(text))
+    """Write a page that shows Markdown as GitHub does; pictures, which are beside the file, are left out."""
+    reader = MarkdownIt("commonmark").enable("table").disable("image")
+    return _PAGE.format(column=column, body=reader.render(text))
 
 
 def measured(browser: Browser, text: str, folder: Path, column: int = PAGE) -> list[Measured]:
