@@ -84,8 +84,8 @@ def verdict_table(found: Sequence[Judgement]) -> ReportTable:
         "that. *Published* is the formula at the shapes of the row; *verified* is derived from the "
         "definition, which is one algorithm of several. *Another convention* is a formula that differs, and "
         "is right under a reading that is stated (docs/referee.md); what is too low or too high is so under "
-        "all of them. Every verdict is proved for all lengths. A size that shows a difference is run by the "
-        "reference interpreter, which counts as it goes."
+        "all of them. What is not undecided is proved for all lengths. A size that shows a difference is run "
+        "by the reference interpreter, which counts as it goes."
     )
     rows: tuple[tuple[Cell, ...], ...] = tuple(map(_row, found))
     title = "Published cost formulas, judged"
