@@ -272,8 +272,9 @@ def _vectorised_loop(body: Poly, x: Symbol, lo: int, hi: int) -> int:
 
 # === Functions for evaluation at very many points: a list of steps, run by one loop.
 #
-# A step computes a value from those of the steps before, and puts it into the next slot; slot 0 has the values
-# of symbols. Every generator, and every product of several, has one slot, however many forms contain it.
+# A step computes a value from those of the steps before, and puts it into the next slot; slot 0 has the
+# values of symbols. Every generator, and every product of several, has one slot, however many forms contain
+# it.
 
 
 Slots: TypeAlias = list[Any]
