@@ -146,7 +146,8 @@ def compared(row: dict[str, Any], recompute: bool) -> dict[str, Any]:
 
 def place(row: dict[str, Any]) -> tuple[Any, ...]:
     """Return where a row stands: models as they are recorded, one export after the other."""
-    return ORDER.index(row["model"]), TYPES.index(row["type"]), row["attention"], row["batch"], row["recompute"]
+    model = ORDER.index(row["model"]), TYPES.index(row["type"])
+    return *model, row["attention"], row["batch"], row["recompute"]
 
 
 def main() -> None:
