@@ -1,6 +1,6 @@
 """Compares the memory of training steps with recordings of a GPU.
 
-    PYTHONPATH=. python -m tools.gradient.peaks OUT.json [NAME ...] [float32 | bfloat16]      (needs torch and transformers)
+    PYTHONPATH=. python -m tools.gradient.peaks OUT.json [NAME ...] [TYPE]      (needs torch and transformers)
 
 Each recorded model is exported with the attention that it was recorded with, at opset 22 where that is
 written out, and its step analysed at the recorded sizes.  What the allocator held before a step and is no
