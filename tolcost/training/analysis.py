@@ -135,8 +135,11 @@ def _held(rules: Mapping[int, ShapedProgram], joint: JointGraph, asked: Training
     trained = list(joint.trained.values())
     every = {**joint.stored.parameters, **joint.stored.others}
     others = [tensor for name, tensor in every.items() if name not in joint.trained]
-    shapes = _shapes(rules, trained)
-    state = [rules[len(s)].held(s, ("p", "g")) * times for s, times in shapes.items()]
+    state = [
+        rules[len(shape)].held(shape, ("p", "g"), own) * times
+        for own in dict.fromkeys(tensor.space for tensor in trained)
+        for shape, times in _shapes(rules, [one for one in trained if one.space == own]).items()
+    ]
     gradients = held_bytes(trained, space)
     return HeldBytes(
         total_of([product_of(tensor.shape) for tensor in trained]),
