@@ -383,7 +383,7 @@ def _shares(equal: Mapping[Symbol, Poly], wanted: frozenset[Symbol]) -> Iterator
                 yield Share(whole, parts, symbol)
 
 
-def _plain(known: object) -> bool:
+def _plain(known: Known) -> bool:
     """Whether lengths occur in a fact only as forms: a quotient of numbers cannot be substituted."""
     match known:
         case Tensor() | Poly():

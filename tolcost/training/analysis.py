@@ -19,6 +19,7 @@ from tolcost.training.passes import Passes
 from tolcost.training.programs import SUM, ShapedProgram, optimizer, rule, shape_for
 from tolcost.training.regions import regions_of
 from tolcost.training.request import PRECISIONS, TrainingRequest
+from tolcost.training.stored import StoredPasses
 
 _NONE = Applied((), ())
 
@@ -76,7 +77,7 @@ def training_of(
     """
     asked = asked.checked()
     rules = optimizer(asked.optimizer)
-    passes = Passes(is_written=asked.backward == "written")
+    passes = Passes(asked.backward == "written", StoredPasses(cost.session.library))
     joint = joint_of(cost, asked, passes)
     held, space = _held(rules, joint, asked), PRECISIONS[asked.precision]
 
