@@ -9,7 +9,7 @@ import pytest
 
 from tolcost.algebra import evaluate, to_text
 from tolcost.cost import count
-from tolcost.diagnostics import Source
+from tolcost.diagnostics import Rejected, Source
 from tolcost.elaborate.inputs import arguments
 from tolcost.execute import run_reference, run_unrolled, run_vectorised
 from tolcost.execute.dtypes import Array
