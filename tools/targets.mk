@@ -2,7 +2,7 @@
 #
 # Stored data, read by tests, reports and tolcost itself:
 #
-#   make schemes      specs/schemes.tsv and specs/types, made from the definitions and from onnx; MODELS=... adds their patterns
+#   make schemes      specs/schemes.tsv, specs/backward.tsv and specs/types, made from the definitions and from onnx; MODELS=... adds their patterns
 #   make conformance  reports/data/conformance.json, recorded.json: node tests of ONNX and cases of onnxruntime (minutes)
 #   make general      reports/data/general.json: general forms of all operators (minutes)
 #   make peers        reports/data/peers.csv and witnesses.csv: counts of XLA, onnx-tool and onnxsim
@@ -63,6 +63,7 @@ schemes: $(VENV)/dev.stamp
 	$(BIN)/python -m tools.catalogue.store_types
 	$(BIN)/python -c 'from tolcost.cost.weights import store_weights; store_weights()'
 	$(BIN)/python -m tools.models.store_schemes $(MODELS)
+	$(BIN)/python -m tools.models.store_backward $(MODELS)
 
 # Exit code 1 means that a test fails; the file records which.
 conformance: $(VENV)/run.stamp
@@ -160,6 +161,7 @@ soak: $(VENV)/dev.stamp $(BENCH)/stamp
 	$(BIN)/python -m tools.programs.soak $(N) --loops --jobs $(JOBS)
 	$(BIN)/python -m tools.programs.soak $(N) --spaces --jobs $(JOBS)
 	$(BIN)/python -m tools.programs.recursions $(N)
+	$(BIN)/python -m tools.programs.together $(N) --jobs $(JOBS)
 	$(BIN)/python -m tools.programs.lengths_apart $(N)
 	$(BIN)/python -m tools.programs.asked $(N)
 	$(BIN)/python -m tools.programs.otherwise $(N)
@@ -177,7 +179,7 @@ soak: $(VENV)/dev.stamp $(BENCH)/stamp
 	-$(BIN)/tolcost verify --thorough
 	$(BIN)/tolcost verify --domain com.microsoft
 	$(BIN)/tolcost alternatives --verify
-	TOLCOST_SOAK=1 $(BIN)/pytest -q tests/elaborate/test_lists.py tests/models/test_stored_schemes.py tests/programs/test_limits.py tests/result/test_example.py tests/cost/test_second_opinion.py
+	TOLCOST_SOAK=1 $(BIN)/pytest -q tests/elaborate/test_lists.py tests/models/test_stored_schemes.py tests/training/test_stored.py tests/programs/test_limits.py tests/result/test_example.py tests/cost/test_second_opinion.py
 	TOLCOST_SOAK=1 $(BIN)/pytest -q tests/referee
 	TOLCOST_SOAK=$(N) $(BIN)/pytest -n auto -m hypothesis --hypothesis-profile=soak tests
 

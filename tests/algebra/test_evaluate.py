@@ -31,7 +31,7 @@ from tolcost.algebra import (
     the_symbol,
     total,
 )
-from tolcost.algebra.evaluate import compiled, floor_sum
+from tolcost.algebra.evaluate import floor_sum, prepared_all
 
 n, m, k = length("n"), length("m"), length("k")
 N, M, K = map(the_symbol, (n, m, k))
@@ -47,7 +47,7 @@ def test_many_agrees_with_python(tree: object, rows: list[tuple[int, int]]) -> N
     assert evaluate_many(form, columns).tolist() == expected
     assert [prepared(form)({N: a, M: b}) for a, b in rows] == expected
     asked = (form, ge(form - m), disj(eq(form), negate(ge(n - m))), conj(ge(n - 2), ge(form)))
-    found = [compiled(asked)({N: a, M: b}) for a, b in rows]
+    found = [prepared_all(asked)({N: a, M: b}) for a, b in rows]
     assert found == [
         [e, e >= b, e == 0 or a < b, a >= 2 and e >= 0] for e, (a, b) in zip(expected, rows, strict=True)
     ]
@@ -59,15 +59,15 @@ def exact_half() -> Poly:
 
 def test_a_half_is_refused() -> None:
     with pytest.raises(NotInteger):
-        compiled((exact_half(),))({N: 3})
-    assert compiled((exact_half(),))({N: 6}) == [3]
+        prepared_all((exact_half(),))({N: 3})
+    assert prepared_all((exact_half(),))({N: 6}) == [3]
 
 
-def test_very_long_sums_are_compiled() -> None:
+def test_very_long_sums_are_prepared() -> None:
     long = Poly({(N,) * power: power for power in range(1, 30)}, 1) * Poly(
         {(M,) * p: 1 for p in range(1, 25)}
     )
-    assert compiled((long,))({N: 2, M: 3}) == [evaluate(long, {N: 2, M: 3})]
+    assert prepared_all((long,))({N: 2, M: 3}) == [evaluate(long, {N: 2, M: 3})]
 
 
 @pytest.mark.parametrize("exponent", range(1, 24))

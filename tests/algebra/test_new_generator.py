@@ -33,7 +33,7 @@ from tolcost.algebra import (
     total,
 )
 from tolcost.algebra.compare import degree
-from tolcost.algebra.evaluate import compiled
+from tolcost.algebra.evaluate import prepared_all
 from tolcost.algebra.floors import range_of
 from tolcost.algebra.poly import Composite, Exponential, Floor, Log2, Relu, Sum, Symbol, atom
 from tolcost.algebra.printers import Max, Min
@@ -116,7 +116,7 @@ WAYS: dict[str, Callable[[Poly, int], int]] = {
     "point": lambda p, at: evaluate(p, {N: at}),
     "columns": lambda p, at: evaluate_many(p, {N: [at, at + 1]}).tolist()[0],
     "prepared": lambda p, at: prepared(p)({N: at}),
-    "compiled": lambda p, at: compiled([p])({N: at})[0],
+    "prepared together": lambda p, at: prepared_all([p])({N: at})[0],
     "substituted": lambda p, at: evaluate(substitute(p, {N: m - 3}), {M: at + 3}),
     "number": lambda p, at: substitute(p, {N: at}).constant or 0,
     "sympy": by_sympy,

@@ -9,7 +9,7 @@ import pytest
 
 from tolcost.algebra import Poly, const, length, total_of
 from tolcost.catalogue.cases import Case
-from tolcost.catalogue.general.forms import MeasureSum, Search, residues, shortest
+from tolcost.catalogue.general.forms import MeasureSum, Search, shortest
 from tolcost.catalogue.general.instances import GeneralInstance
 from tolcost.catalogue.general.record import (
     GeneralForms,
@@ -36,9 +36,9 @@ def test_the_simplest_of_columns_that_agree_are_taken() -> None:
     one, two = ([chance.randint(1, 9) for _ in range(9)] for _ in range(2))
     columns = [one, two, [a + b for a, b in zip(one, two, strict=True)]]
     target = [3 * a - 2 * b for a, b in zip(one, two, strict=True)]
-    found = shortest([residues(c) for c in columns], residues(target))
+    found = shortest([np.array(c) for c in columns], np.array(target))
     assert found == {0: Fraction(3), 1: Fraction(-2)}
-    assert shortest([residues(c) for c in columns[:2]], residues([*target[:-1], target[-1] + 1])) is None
+    assert shortest([np.array(c) for c in columns[:2]], np.array([*target[:-1], target[-1] + 1])) is None
 
 
 def test_a_form_that_no_trait_divides_is_one_row() -> None:

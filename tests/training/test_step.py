@@ -104,6 +104,14 @@ def test_bytes_of_a_parameter(precision: str) -> None:
     assert whole == 16 * (8 * 16 + 16 + 16 * 4)
 
 
+def test_state_has_the_type_of_its_parameter() -> None:
+    """As in PyTorch, whose AdamW keeps states of 16 bits for a module of 16 bits."""
+    text = "g (bfloat16[n, 2] x) => (bfloat16[n, 2] y) <bfloat16[2, 2] W = {1, 1, 1, 1}> { y = MatMul(x, W) }"
+    step = tolcost.from_onnx(parse_model(f"{HEAD} {text}")).training("adamw")
+    held = study(step).training.held
+    assert (held.parameters, held.gradients, held.master, held.state) == (8, 8, 0, 16)
+
+
 def test_accumulated_runs() -> None:
     once, often = (perceptron().training("sgd", accumulate=k).subs(n=1) for k in (1, 4))
     assert parts(often) == {p: 4 * m for p, m in parts(once).items()}

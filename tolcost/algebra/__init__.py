@@ -20,6 +20,7 @@ from tolcost.algebra.conditions import (
     Not,
     Or,
     Truth,
+    by_case,
     conj,
     disj,
     eq,

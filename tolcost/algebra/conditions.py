@@ -289,6 +289,17 @@ def disj(*conds: Cond) -> Cond:
     return _join(conds, Or, FALSE, TRUE)
 
 
+def by_case(cond: Cond, then: Cond, other: Cond) -> Cond:
+    """Build the condition that is ``then`` where ``cond`` holds, and ``other`` elsewhere.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n = length("n")
+    >>> by_case(ge(n - 3), TRUE, ge(n - 2)) == disj(ge(n - 3), conj(negate(ge(n - 3)), ge(n - 2)))
+    True
+    """
+    return disj(conj(cond, then), conj(negate(cond), other))
+
+
 def _join(conds: tuple[Cond, ...], kind: type[And] | type[Or], neutral: Cond, decisive: Cond) -> Cond:
     """Join conditions.
 

@@ -7,7 +7,8 @@ floor sum, or a loop. The loop is bounded; a sum that needs more steps raises ``
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import itemgetter
+from functools import partial
+from operator import itemgetter, mul
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct, field
@@ -20,6 +21,7 @@ from tolcost.algebra.poly import (
     Composite,
     Floor,
     Generator,
+    Monomial,
     NotInteger,
     Poly,
     Relu,
@@ -28,7 +30,6 @@ from tolcost.algebra.poly import (
     UnboundSymbol,
     affine_parts,
     as_poly,
-    atom,
     coordinate,
     the_symbol,
 )
@@ -269,6 +270,154 @@ def _vectorised_loop(body: Poly, x: Symbol, lo: int, hi: int) -> int:
     return result
 
 
+# === Functions for evaluation at very many points: a list of steps, run by one loop.
+#
+# A step computes a value from those of the steps before, and puts it into the next slot; slot 0 has the
+# values of symbols. Every generator, and every product of several, has one slot, however many forms contain
+# it.
+
+
+Slots: TypeAlias = list[Any]
+Step: TypeAlias = Callable[[Slots], int]
+
+
+def _multiply(left: int, right: int) -> Step:
+    return lambda slots: slots[left] * slots[right]
+
+
+def _total(constant: int, terms: Sequence[tuple[int, int]]) -> Step:
+    """Add up slots with a factor each."""
+    if not terms:
+        return lambda slots: constant
+    if len(terms) == 1:
+        ((factor, slot),) = terms
+        return lambda slots: factor * slots[slot] + constant
+    factors, pick = [factor for factor, _ in terms], itemgetter(*(slot for _, slot in terms))
+    return lambda slots: sum(map(mul, factors, pick(slots)), constant)
+
+
+def _symbol_step(steps: _Steps, symbol: Symbol) -> Step:
+    return lambda slots: slots[0][symbol]
+
+
+def _floor_step(steps: _Steps, floor: Floor) -> Step:
+    divisor = floor.q.constant
+    if divisor is None or divisor < 1:
+        return _step_by_meaning(steps, floor)
+    top = steps.form(floor.p)
+    return lambda slots: slots[top] // divisor
+
+
+def _clip_step(steps: _Steps, clip: Relu) -> Step:
+    inside = steps.form(clip.p)
+    return lambda slots: max(slots[inside], 0)
+
+
+def _sum_step(steps: _Steps, generator: Sum) -> Step:
+    return lambda slots: _generator_at(generator, slots[0])
+
+
+def _step_by_meaning(steps: _Steps, generator: Composite) -> Step:
+    meaning, parts = MEANING[type(generator)], [steps.form(part) for part in generator.parts]
+    return lambda slots: meaning(generator, *[slots[part] for part in parts])
+
+
+STEPS: RuleTable[Rule[Step]] = RuleTable(
+    "step",
+    {Symbol: _symbol_step, Floor: _floor_step, Relu: _clip_step, Sum: _sum_step},
+    otherwise=_step_by_meaning,
+)
+
+
+class _Steps(FormWalk[int, int]):
+    """Writes the steps that compute forms; a form or a generator becomes the number of its slot."""
+
+    rules = STEPS
+    steps: list[Step] = field(default_factory=list)
+    products: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def add(self, step: Step) -> int:
+        """Add a step; return its slot."""
+        self.steps.append(step)
+        return len(self.steps)
+
+    def form(self, p: Poly) -> int:
+        """Add up the products, and divide by the denominator."""
+        constant = p.terms.get(UNIT, 0)
+        terms = [(coef, self.product(mono)) for mono, coef in p.terms.items() if mono]
+        if p.den == 1 and not constant and len(terms) == 1 and terms[0][0] == 1:
+            return terms[0][1]
+        total = self.add(_total(constant, terms))
+        return total if p.den == 1 else self.add(lambda slots: _exact(slots[total], p))
+
+    def product(self, mono: Monomial) -> int:
+        """Multiply generators, each product of the first ones once."""
+        slot, *more = map(self.generator, mono)
+        for factor in more:
+            pair = slot, factor
+            if pair not in self.products:
+                self.products[pair] = self.add(_multiply(*pair))
+            slot = self.products[pair]
+        return slot
+
+    def generator(self, generator: Generator) -> int:
+        """Return the slot of a generator."""
+        if generator not in self.done:
+            self.done[generator] = self.add(self.rules[type(generator)](self, generator))
+        return self.done[generator]
+
+    def run(self, values: Mapping[Symbol, int]) -> Slots:
+        """Compute all slots at a point."""
+        slots: Slots = [values]
+        for step in self.steps:
+            slots.append(step(slots))
+        return slots
+
+
+def prepared_all(asked: Sequence[Poly | Cond]) -> Callable[[Mapping[Symbol, int]], list[int]]:
+    """Prepare a function that computes the values of forms, and whether conditions hold, at a point.
+
+    >>> from tolcost.algebra import ge, length, the_symbol
+    >>> n = length("n")
+    >>> prepared_all((n * n // 3 + 1, ge(n - 6)))({the_symbol(n): 5})
+    [9, False]
+    """
+    steps = _Steps()
+    found = [
+        steps.form(one) if isinstance(one, Poly) else steps.add(_DECIDED.of(one, steps.form)) for one in asked
+    ]
+
+    def function(values: Mapping[Symbol, int]) -> list[int]:
+        slots = steps.run(values)
+        return [slots[slot] for slot in found]
+
+    return function
+
+
+_DECIDED: Logic[int, Callable[[Slots], bool]] = Logic(
+    lambda slot: lambda slots: slots[slot] >= 0,
+    lambda slot: lambda slots: slots[slot] == 0,
+    lambda slot: lambda slots: slots[slot] != 0,
+    lambda value: lambda _: value,
+    lambda parts: partial(_all_hold, tuple(parts)),
+    lambda parts: partial(_any_holds, tuple(parts)),
+)
+
+
+def _all_hold(parts: tuple[Callable[[Any], bool], ...], given: object) -> bool:
+    for holds in parts:  # noqa: SIM110 - a loop is quicker than a generator
+        if not holds(given):
+            return False
+    return True
+
+
+def _any_holds(parts: tuple[Callable[[Any], bool], ...], given: object) -> bool:
+    for holds in parts:  # noqa: SIM110 - a loop is quicker than a generator
+        if holds(given):
+            return True
+    return False
+
+
 def _prepare_linear(constant: int, rows: list[tuple[int, Generator]]) -> PointFunction:
     """Prepare a polynomial of degree 1, the usual case: a constant, and symbols with a factor each."""
     if not rows:
@@ -286,69 +435,6 @@ def _prepare_linear(constant: int, rows: list[tuple[int, Generator]]) -> PointFu
     return value
 
 
-def _prepare_total(constant: int, rows: tuple[tuple[int, tuple[PointFunction, ...]], ...]) -> PointFunction:
-    def value(values: Mapping[Symbol, int]) -> int:
-        total = constant
-        for product, parts in rows:
-            for part in parts:
-                product *= part(values)
-            total += product
-        return total
-
-    return value
-
-
-def _prepare_by_meaning(preparation: _Preparation, generator: Composite) -> PointFunction:
-    meaning, parts = MEANING[type(generator)], tuple(map(preparation.form, generator.parts))
-    if len(parts) > 1:
-        return lambda values: meaning(generator, *[part(values) for part in parts])
-    (part,) = parts
-    return lambda values: meaning(generator, part(values))
-
-
-def _prepare_floor(preparation: _Preparation, generator: Floor) -> PointFunction:
-    divisor = generator.q.constant
-    if divisor is None or divisor < 1:
-        return _prepare_by_meaning(preparation, generator)
-    top = preparation.form(generator.p)
-    return lambda values: top(values) // divisor
-
-
-def _prepare_clip(preparation: _Preparation, generator: Relu) -> PointFunction:
-    inside = preparation.form(generator.p)
-    return lambda values: max(inside(values), 0)
-
-
-PREPARATIONS: RuleTable[Rule[PointFunction]] = RuleTable(
-    "prepared function",
-    {
-        Symbol: lambda _, symbol: itemgetter(symbol),
-        Floor: _prepare_floor,
-        Relu: _prepare_clip,
-        Sum: lambda _, generator: lambda values: _generator_at(generator, values),
-    },
-    otherwise=_prepare_by_meaning,
-)
-
-
-class _Preparation(FormWalk[PointFunction, PointFunction]):
-    rules = PREPARATIONS
-
-    def form(self, p: Poly) -> PointFunction:
-        """Prepare a form; most are linear."""
-        constant = p.terms.get(UNIT, 0)
-        if p.den == 1 and p.height == 0 and all(len(mono) <= 1 for mono in p.terms):
-            return _prepare_linear(constant, [(coef, mono[0]) for mono, coef in p.terms.items() if mono])
-        rows = tuple((coef, tuple(map(self.generator, mono))) for mono, coef in p.terms.items() if mono)
-        if p.den != 1:
-            top = _prepare_total(constant, rows)
-            return lambda values: _exact(top(values), p)
-        if len(rows) == 1 and rows[0][0] == 1 and len(rows[0][1]) == 1:
-            (part,) = rows[0][1]
-            return (lambda values: part(values) + constant) if constant else part
-        return _prepare_total(constant, rows)
-
-
 def prepared(p: Poly) -> PointFunction:
     """Prepare a function that computes the value of a polynomial from the values of its symbols.
 
@@ -357,7 +443,13 @@ def prepared(p: Poly) -> PointFunction:
     >>> prepared((n * n) // 3 + 1)({the_symbol(n): 5})
     9
     """
-    return _Preparation().form(p)
+    if p.den == 1 and p.height == 0 and all(len(mono) <= 1 for mono in p.terms):
+        return _prepare_linear(
+            p.terms.get(UNIT, 0), [(coef, mono[0]) for mono, coef in p.terms.items() if mono]
+        )
+    steps = _Steps()
+    slot = steps.form(p)
+    return lambda values: steps.run(values)[slot]
 
 
 def prepared_cond(cond: Cond) -> PointCondition:
@@ -372,127 +464,11 @@ def prepared_cond(cond: Cond) -> PointCondition:
     return _PREPARED.of(cond, prepared)
 
 
-def _prepare_all(parts: Iterable[PointCondition]) -> PointCondition:
-    listed = tuple(parts)
-
-    def value(values: Mapping[Symbol, int]) -> bool:
-        for holds in listed:  # noqa: SIM110 - a loop is quicker than a generator
-            if not holds(values):
-                return False
-        return True
-
-    return value
-
-
-def _prepare_any(parts: Iterable[PointCondition]) -> PointCondition:
-    listed = tuple(parts)
-
-    def value(values: Mapping[Symbol, int]) -> bool:
-        for holds in listed:  # noqa: SIM110 - a loop is quicker than a generator
-            if holds(values):
-                return True
-        return False
-
-    return value
-
-
 _PREPARED: Logic[PointFunction, PointCondition] = Logic(
     lambda amount: lambda values: amount(values) >= 0,
     lambda amount: lambda values: amount(values) == 0,
     lambda amount: lambda values: amount(values) != 0,
     lambda value: lambda _: value,
-    _prepare_all,
-    _prepare_any,
-)
-
-
-# === Several forms and conditions compiled into one function, for evaluation at very many points.
-#
-# All of them are written as a few lines of Python, in which every floor and clip occurs once, and compiled.
-# The text contains numbers and generated names only, never a name from a program.
-
-
-Compiled = Callable[[Mapping[Symbol, int]], list[int]]
-
-_MOST_TERMS = 500
-"""A longer form is not written out: Python's compiler nests a sum as deep as it has terms."""
-
-
-def compiled(asked: Sequence[Poly | Cond]) -> Compiled:
-    """Compile a function that computes the values of forms, and whether conditions hold, at a point.
-
-    >>> from tolcost.algebra import ge, length, the_symbol
-    >>> n = length("n")
-    >>> compiled((n * n // 3 + 1, ge(n - 6)))({the_symbol(n): 5})
-    [9, False]
-    """
-    writer = _Writer()
-    found = [writer.form(one) if isinstance(one, Poly) else _SOURCE.of(one, writer.form) for one in asked]
-    text = "\n  ".join(("def function(values):", *writer.lines, f"return [{', '.join(found)}]"))
-    exec(text, writer.names)  # noqa: S102  # the text has only numbers and generated names
-    function: Compiled = writer.names["function"]
-    return function
-
-
-def _floor_source(writer: _Writer, generator: Floor) -> str:
-    divisor = generator.q.constant or 0
-    return f"{writer.form(generator.p)}//{divisor}" if divisor >= 1 else _called_source(writer, generator)
-
-
-def _called_source(writer: _Writer, generator: Generator) -> str:
-    return writer.call_prepared(atom(generator))
-
-
-SOURCES: RuleTable[Rule[str]] = RuleTable(
-    "Python source",
-    {
-        Symbol: lambda writer, symbol: f"values[{writer.bind_name(symbol)}]",
-        Floor: _floor_source,
-        Relu: lambda writer, clip: f"max({writer.form(clip.p)}, 0)",
-    },
-    otherwise=_called_source,
-)
-
-
-class _Writer(FormWalk[str, str]):
-    """Writes expressions as Python; ``lines`` assign a name to every generator, inner ones first."""
-
-    rules = SOURCES
-    lines: list[str] = field(default_factory=list)
-    names: dict[str, Any] = field(default_factory=lambda: {"exact": _exact})
-
-    def form(self, p: Poly) -> str:
-        """Write a form as a sum of products of names."""
-        if len(p.terms) > _MOST_TERMS:
-            return self.call_prepared(p)
-        rows = ("*".join((repr(coef), *map(self.generator, mono))) for mono, coef in p.terms.items())
-        total = "+".join(rows) or "0"
-        return f"({total})" if p.den == 1 else f"exact({total}, {self.bind_name(p)})"
-
-    def generator(self, generator: Generator) -> str:
-        """Return the name of a generator's value."""
-        if generator not in self.done:
-            text = self.rules[type(generator)](self, generator)
-            name = self.done[generator] = f"v{len(self.done)}"
-            self.lines.append(f"{name} = {text}")
-        return self.done[generator]
-
-    def call_prepared(self, form: Poly) -> str:
-        """Call the prepared function of a form that is not written out."""
-        return f"{self.bind_name(prepared(form))}(values)"
-
-    def bind_name(self, thing: object) -> str:
-        """Return a name for an object."""
-        name = f"n{len(self.names)}"
-        self.names[name] = thing
-        return name
-
-
-_SOURCE: Logic[str, str] = Logic(
-    "({}>=0)".format,
-    "({}==0)".format,
-    "({}!=0)".format,
-    repr,
-    lambda parts: f"({' and '.join(parts)})",
-    lambda parts: f"({' or '.join(parts)})",
+    lambda parts: partial(_all_hold, tuple(parts)),
+    lambda parts: partial(_any_holds, tuple(parts)),
 )

@@ -138,14 +138,14 @@ class Stored(NamedTuple):
 NOTHING_STORED = Stored({}, CheckedTexts(b""), "", any_scheme=False)
 
 
-def stored_texts(root: Traversable) -> CheckedTexts:
-    """Read all stored schemes; there are none if the file is of another version."""
+def stored_texts(root: Traversable, file: str = FILE, format_: int = FORMAT) -> CheckedTexts:
+    """Read all that a file stores; there is nothing if it is of another version."""
     try:
-        raw = root.joinpath(FILE).read_bytes()
+        raw = root.joinpath(file).read_bytes()
     except OSError:
         return NOTHING_STORED.texts
     end = raw.find(b"\n")
-    known = len(raw) <= _MOST_BYTES and raw[:end] == f"format {FORMAT}".encode()
+    known = len(raw) <= _MOST_BYTES and raw[:end] == f"format {format_}".encode()
     return CheckedTexts(raw, end) if known else NOTHING_STORED.texts
 
 
@@ -341,6 +341,10 @@ class Library(Struct, frozen=True, eq=False, dict=True):
             self._stored[operator] = stored_at(self.roots[0], self._schemes, operator, self._digests)
         return self._stored[operator]
 
+    def digest(self, file: str) -> str | None:
+        """Return the digest of a shipped file, named from ``specs/`` on; None if there is none."""
+        return _digest(self.roots[-1], file, self._digests)
+
     @cached_property
     def _schemes(self) -> CheckedTexts:
         return stored_texts(self.roots[0])
@@ -506,8 +510,15 @@ class Library(Struct, frozen=True, eq=False, dict=True):
 
     def made_from(self, domain: str, name: str) -> tuple[str, ...]:
         """Return the files of all versions of an operator's definition, such as ``onnx/Conv.tol``."""
-        found: dict[str, None] = {}
-        waiting = [(domain, name)]
+        return self._files_from([(domain, name)], {})
+
+    def used_by(self, program: Source) -> tuple[str, ...]:
+        """Return the files that a program is lowered with: of libraries, and of operators that it calls."""
+        used, called = self._definitions.needs(program)
+        waiting = [(self.callable_domain(each) or "", each) for each in called]
+        return self._files_from(waiting, dict.fromkeys(f"lib/{each}.tol" for each in used))
+
+    def _files_from(self, waiting: list[tuple[str, str]], found: dict[str, None]) -> tuple[str, ...]:
         while waiting:
             domain, name = waiting.pop()
             for file in self._files_of(domain, name):

@@ -23,10 +23,9 @@ from tolcost.algebra import (
     Symbol,
     atom,
     bounds,
-    conj,
+    by_case,
     const,
     data_symbol,
-    disj,
     either,
     exact_div,
     negate,
@@ -230,7 +229,7 @@ def _entry_beside(value: Value, other: Value) -> Value:
 def _merge_static(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Value | None:
     a, b = then[1], other[1]
     if isinstance(a, Cond) and isinstance(b, Cond):
-        return disj(conj(condition, a), conj(negate(condition), b))
+        return by_case(condition, a, b)
     a, b = as_number(a), as_number(b)
     if isinstance(a, Poly) and isinstance(b, Poly):
         return merge_integers(condition, a, b)

@@ -21,6 +21,7 @@ from tolcost.algebra import (
     Cond,
     Exponential,
     Poly,
+    by_case,
     ceildiv,
     conj,
     const,
@@ -546,7 +547,7 @@ _LOGIC: dict[str, Callable[..., Cond]] = {
     "and": conj,
     "or": disj,
     "not": negate,
-    "xor": lambda a, b: disj(conj(a, negate(b)), conj(negate(a), b)),
+    "xor": lambda a, b: by_case(a, negate(b), b),
 }
 
 _OF_INTEGERS: dict[str, Callable[[int, int], Value]] = {

@@ -26,7 +26,6 @@ from tolcost.algebra import (
     length,
     map_cond,
     only_symbol,
-    polys_of,
     substitute,
     the_symbol,
     total_known,
@@ -137,7 +136,7 @@ def plain_of(lengths: tuple[int, ...], space: str) -> Plain | None:
     return Plain(kind, tuple([n for n in lengths if n >= LEAST]))
 
 
-def symbols_in(value: object) -> frozenset[Symbol]:
+def symbols_in(value: Known | None) -> frozenset[Symbol]:
     """Return the symbols that a fact mentions."""
     return frozenset().union(*(form.free for form in forms_in(value)))
 
@@ -154,18 +153,18 @@ def changed(value: Known, change: Change) -> Known:
             return Tensor(tuple(map(change, shape)), space)
         case Inputs(items=items):
             return Inputs(tuple(changed(item, change) for item in items))
-        case Seq(items=items):
-            return Seq(tuple(_value(item, change) for item in items))
         case _:
-            return _value(value, change)
+            return _changed_value(value, change)
 
 
-def _value(value: Value, change: Change) -> Value:
+def _changed_value(value: Value, change: Change) -> Value:
     match value:
+        case Seq(items=items):
+            return Seq(tuple(_changed_value(item, change) for item in items))
         case Cast(value=inner, space=space):
-            return Cast(_value(inner, change), space)
+            return Cast(_changed_value(inner, change), space)
         case Vec(shape=shape, items=items, loose=loose):
-            entries = {place: _value(item, change) for place, item in distinct(items).items()}
+            entries = {place: _changed_value(item, change) for place, item in distinct(items).items()}
             return Vec(shape, tuple([entries[id(item)] for item in items]), loose)
         case Quotient(over=over, under=under):
             return Quotient(change(over), change(under))
@@ -177,24 +176,17 @@ def _value(value: Value, change: Change) -> Value:
             return value
 
 
-def forms_in(value: object) -> Iterator[Poly]:
-    """Yield the forms in a fact, in the order in which ``changed`` visits them."""
-    match value:
-        case Tensor(shape=shape):
-            yield from shape
-        case Inputs(items=items) | Seq(items=items) | Vec(items=items):
-            for item in distinct(items).values():
-                yield from forms_in(item)
-        case Cast(value=inner):
-            yield from forms_in(inner)
-        case Quotient(over=over, under=under):
-            yield from (over, under)
-        case Poly():
-            yield value
-        case _ if isinstance(value, Cond):
-            yield from polys_of(value)
-        case _:
-            return
+def forms_in(value: Known | None) -> list[Poly]:
+    """Return the forms in a fact, in the order in which ``changed`` visits them."""
+    found: list[Poly] = []
+
+    def keep(form: Poly) -> Poly:
+        found.append(form)
+        return form
+
+    if value is not None:
+        changed(value, keep)
+    return found
 
 
 _NO_VALUES = (Tensor, Inputs, Missing, type(None))

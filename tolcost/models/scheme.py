@@ -34,7 +34,7 @@ from tolcost.algebra import (
     substituting,
     symbols_of_cond,
 )
-from tolcost.algebra.evaluate import Compiled, compiled
+from tolcost.algebra.evaluate import prepared_all
 from tolcost.atoms.nodes import Condition, Program
 from tolcost.cost import Counts, Traffic, depths, traffic
 from tolcost.cost.traffic import undecided
@@ -135,10 +135,10 @@ def layout_of(general: Lowered, forms: tuple[Poly, ...]) -> Layout:
 # === Schemes.
 
 
-_USES_BEFORE_COMPILING = 16
-"""Uses after which the questions of a scheme are compiled to one function of numbers.
+_USES_BEFORE_PREPARING = 16
+"""Uses after which a scheme's depth is derived, and its questions are prepared for numbers.
 
-Compilation takes longer than a few evaluations.
+Both take longer than a few evaluations.
 """
 
 
@@ -168,7 +168,7 @@ class Scheme(Struct, eq=False):
     examples: dict[Answers, Mapping[Symbol, Poly]] = field(default_factory=dict)
     """The lengths of the first node of each case."""
     uses: int = 0
-    compiled: Compiled | None = None
+    prepared: Callable[[Mapping[Symbol, int]], list[int]] | None = None
     layout: Layout | None = None
 
     def lower(
@@ -228,18 +228,18 @@ class Scheme(Struct, eq=False):
 
     def _numbers(self, point: Mapping[Symbol, int]) -> tuple[Answers, Lowered | None]:
         """Return the case of a point, and the operator there if all conditions hold."""
-        if self.compiled is None:
+        if self.prepared is None:
             self.uses += 1
-            often = self.uses == _USES_BEFORE_COMPILING
+            often = self.uses == _USES_BEFORE_PREPARING
             if often and not self.chain:
                 self.chain = chain_of(self.general.program)
             conditions = (c.condition for c in self.general.conditions)
             asked = (*conditions, *self.cases.asked, *self.forms, *self.chain)
             if often:
-                self.compiled = compiled(asked)
+                self.prepared = prepared_all(asked)
             found = evaluate_each(asked, point)
         else:
-            found = self.compiled(point)
+            found = self.prepared(point)
         first, end = len(self.general.conditions), len(found) - len(self.chain)
         start = end - len(self.forms)
         case = self.cases.told(found[first:start])
@@ -383,7 +383,7 @@ def _shares(equal: Mapping[Symbol, Poly], wanted: frozenset[Symbol]) -> Iterator
                 yield Share(whole, parts, symbol)
 
 
-def _plain(known: object) -> bool:
+def _plain(known: Known) -> bool:
     """Whether lengths occur in a fact only as forms: a quotient of numbers cannot be substituted."""
     match known:
         case Tensor() | Poly():

@@ -148,9 +148,23 @@ class Schemes(Struct):
             return False
 
         bare = Setting(setting.library, setting.opsets)  # without anything of the model
-        program = _program(bare, node, spec, Given(pattern.inputs, node.inputs))
+        lowering = _program(bare, node, spec, Given(pattern.inputs, node.inputs))
+        program = GeneralProgram(spec.domain, spec.name, named or "", lowering)
         self.found[key] = None if text == NO_SCHEME else read_scheme(text, node, spec, program)
         return True
+
+
+class GeneralProgram(Struct, frozen=True, eq=False):
+    """The program of a stored scheme, lowered on demand; ``pattern`` is the text by which it is found."""
+
+    domain: str
+    name: str
+    pattern: str
+    lower: Callable[[], Program]
+
+    def __call__(self) -> Program:
+        """Return the program."""
+        return self.lower()
 
 
 def _program(setting: Setting, node: GraphNode, spec: Spec, given: Given) -> Callable[[], Program]:

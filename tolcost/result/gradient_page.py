@@ -14,7 +14,8 @@ from tolcost.result.catalogue_page import Listed, page_of
 from tolcost.show.document import Code
 from tolcost.show.shorten import short_form
 from tolcost.spaces import kind_of
-from tolcost.training.passes import BackwardPass, derived_pass, pass_written
+from tolcost.training.backward_pass import BackwardPass
+from tolcost.training.passes import derived_pass, pass_written
 from tolcost.training.written import DefinedNode, has_gradients, lower_written
 
 _LONGEST = 120

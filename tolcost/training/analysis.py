@@ -19,6 +19,7 @@ from tolcost.training.passes import Passes
 from tolcost.training.programs import SUM, ShapedProgram, optimizer, rule, shape_for
 from tolcost.training.regions import regions_of
 from tolcost.training.request import PRECISIONS, TrainingRequest
+from tolcost.training.stored import StoredPasses
 
 _NONE = Applied((), ())
 
@@ -76,7 +77,7 @@ def training_of(
     """
     asked = asked.checked()
     rules = optimizer(asked.optimizer)
-    passes = Passes(is_written=asked.backward == "written")
+    passes = Passes(asked.backward == "written", StoredPasses(cost.session.library))
     joint = joint_of(cost, asked, passes)
     held, space = _held(rules, joint, asked), PRECISIONS[asked.precision]
 
@@ -135,8 +136,11 @@ def _held(rules: Mapping[int, ShapedProgram], joint: JointGraph, asked: Training
     trained = list(joint.trained.values())
     every = {**joint.stored.parameters, **joint.stored.others}
     others = [tensor for name, tensor in every.items() if name not in joint.trained]
-    shapes = _shapes(rules, trained)
-    state = [rules[len(s)].held(s, ("p", "g")) * times for s, times in shapes.items()]
+    state = [
+        rules[len(shape)].held(shape, ("p", "g"), own) * times
+        for own in dict.fromkeys(tensor.space for tensor in trained)
+        for shape, times in _shapes(rules, [one for one in trained if one.space == own]).items()
+    ]
     gradients = held_bytes(trained, space)
     return HeldBytes(
         total_of([product_of(tensor.shape) for tensor in trained]),

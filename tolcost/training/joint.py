@@ -19,7 +19,8 @@ from tolcost.models.analysis import GraphCost
 from tolcost.models.facts import as_tensor
 from tolcost.models.lowered import Applied, Lowered, Uncosted
 from tolcost.spaces import kind_of
-from tolcost.training.passes import BackwardPass, Passes, lengths_of
+from tolcost.training.backward_pass import BackwardPass
+from tolcost.training.passes import Passes, lengths_of
 from tolcost.training.request import TrainingRequest
 from tolcost.training.written import DefinedNode
 
@@ -281,7 +282,7 @@ class _Reversing(Struct, eq=False):
         if not of or self.active.isdisjoint(step.inputs.values()):
             return
         wanted = tuple([name for name, tensor in step.inputs.items() if tensor in self.active])
-        there = {given.name for given in step.lowered.program.inputs}
+        there = self.passes.inputs(step.lowered)
         wanted = tuple([name for name in wanted if name in there])
         if not wanted:
             return

@@ -16,26 +16,12 @@ from tolcost.atoms.kit import inner_nodes
 from tolcost.atoms.nodes import Node, Program
 from tolcost.cost import count, traffic
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.gradient import GradientRequest, derive
 from tolcost.models.lowered import ComputedCost, Lowered
+from tolcost.models.schemes import GeneralProgram
+from tolcost.training.backward_pass import BackwardPass
 from tolcost.training.programs import SUM, rule
+from tolcost.training.stored import PassKey, StoredPasses, StoredPattern
 from tolcost.training.written import DefinedNode, WrittenPass, has_gradients, written_pass
-
-
-class BackwardPass(Struct, frozen=True, eq=False):
-    """A backward pass: its program and cost, and names of inputs and outputs of the operator.
-
-    ``reads`` are inputs and outputs of forward that it reads.  ``gradients`` are the inputs to which it gives
-    a gradient, each with the output whose adjoint this is, if it only passes that on.
-    """
-
-    program: Program
-    cost: ComputedCost
-    reads: frozenset[str]
-    gradients: Mapping[str, str | None]
-    is_written: bool = False
-    extra: Mapping[str, tuple[tuple[Poly, ...], str]] = field(default_factory=dict)
-    """Tensors that are no outputs of the node, and that forward keeps for it: their shapes and spaces."""
 
 
 class Passes(Struct):
@@ -43,6 +29,8 @@ class Passes(Struct):
 
     is_written: bool = False
     """Whether written backward passes are taken, where there are any."""
+    stored: StoredPasses | None = None
+    """The passes that come with tolcost; None if all are to be derived."""
     found: dict[tuple[object, ...], BackwardPass | Diagnostic | None] = field(default_factory=dict)
     views: dict[tuple[object, ...], str | None] = field(default_factory=dict)
     placed: dict[tuple[object, ...], Lowered] = field(default_factory=dict)
@@ -66,6 +54,9 @@ class Passes(Struct):
 
         A written one also says which inputs have gradients: the statistics of a normalisation have none.
         """
+        pattern, asked = self.pattern_of(lowered), (inputs, outputs)
+        if pattern is not None and pattern.has(asked, self.is_written):
+            return self._stored(pattern, asked, definition, lowered)
         parsed = definition.backward
         if parsed is None:
             return self.derived(lowered, inputs, outputs)
@@ -83,6 +74,34 @@ class Passes(Struct):
             if found is not None:
                 return found
         return self.derived(lowered, wanted, outputs)
+
+    def _stored(
+        self, pattern: StoredPattern, key: PassKey, definition: DefinedNode, lowered: Lowered
+    ) -> BackwardPass | Diagnostic | None:
+        """Return a stored backward pass; its program is derived on demand."""
+        place = ("stored", id(lowered.lowered), *key)
+        if place not in self.found:
+            self.held.append(lowered.lowered)
+
+            def program() -> Program:
+                found = Passes(self.is_written).backward(definition, lowered, *key)
+                assert isinstance(found, BackwardPass)
+                return found.program
+
+            self.found[place] = pattern.backward(key, program)
+        return self.found[place]
+
+    def pattern_of(self, lowered: Lowered) -> StoredPattern | None:
+        """Return what is stored of an operator in backward, if it is an instance of a stored scheme."""
+        general = lowered.lowered
+        if self.stored is None or not isinstance(general, GeneralProgram):
+            return None
+        return self.stored.pattern(general.domain, general.name, general.pattern)
+
+    def inputs(self, lowered: Lowered) -> frozenset[str]:
+        """Return the inputs of an operator's program."""
+        pattern = self.pattern_of(lowered)
+        return pattern.inputs if pattern else frozenset(given.name for given in lowered.program.inputs)
 
     def addition(self, elements: Poly, space: str) -> Lowered:
         """Return the addition of one more gradient to a sum."""
@@ -102,7 +121,7 @@ class Passes(Struct):
                 lowered,
                 op=title,
                 made=ComputedCost(counts, moved, ()),
-                lowered=found.program,
+                lowered=found.lowered,
                 titles=(),
                 choices=(),
                 chain=(),
@@ -115,10 +134,13 @@ class Passes(Struct):
 
     def view(self, lowered: Lowered, title: str) -> str | None:
         """Return the input of which an output is a part or a rearrangement; None if it is computed."""
+        pattern = self.pattern_of(lowered)
+        if pattern is not None and title in pattern.views:
+            return pattern.views[title]
         key = (id(lowered.lowered), title)
         if key not in self.views:
             self.held.append(lowered.lowered)
-            self.views[key] = _view(lowered, title)
+            self.views[key] = view_of(lowered, title)
         return self.views[key]
 
 
@@ -156,6 +178,8 @@ def derived_pass(
 
 
 def _attempt(program: Program, wanted: tuple[str, ...], of: tuple[str, ...], given: bool) -> BackwardPass:
+    from tolcost.gradient import GradientRequest, derive  # common models need no derivation
+
     made = derive(program, GradientRequest(wanted, of, given=given, nonzero=True))
     return pass_of(made.program, made.gradients, made.adjoints)
 
@@ -218,7 +242,8 @@ def _elements(node: Node) -> Poly:
     return product_of(node.type[0].shape) if len(node.type) == 1 else product_of(())
 
 
-def _view(lowered: Lowered, title: str) -> str | None:
+def view_of(lowered: Lowered, title: str) -> str | None:
+    """Return the input of which an output of a program is a part or a rearrangement."""
     try:
         program = lowered.program
     except Rejected:

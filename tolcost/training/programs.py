@@ -39,14 +39,18 @@ class ShapedProgram(Struct, frozen=True, eq=False):
         symbols = dict(zip(self.lengths, lengths, strict=True))
         return Lowered(title, "", made, (), {}, frozenset(), self.program, lengths=symbols)
 
-    def held(self, lengths: tuple[Poly, ...], outside: tuple[str, ...]) -> Poly:
-        """Return the bytes of its inputs at lengths, without those that are named."""
+    def held(self, lengths: tuple[Poly, ...], outside: tuple[str, ...], space: str = "") -> Poly:
+        """Return the bytes of its inputs at lengths, without those that are named.
+
+        Those of ``float32`` are held in another space if one is given.
+        """
         put = substituting(dict(zip(self.lengths, lengths, strict=True)))
         total = const(0)
         for given in self.program.inputs:
             if given.name not in outside:
                 for part in given.type:
-                    size = bytes_of(tuple([put(extent) for extent in part.shape]), part.space)
+                    held = space if space and part.space == "float32" else part.space
+                    size = bytes_of(tuple([put(extent) for extent in part.shape]), held)
                     total = total if size is None else total + size
         return total
 

@@ -58,11 +58,16 @@ class DefinedNode(Struct, frozen=True, eq=False):
 @cache
 def written_file(domain: str, name: str) -> Parsed | None:
     """Return the written backward pass of an operator, if there is one."""
-    folder = specs_root().joinpath(FOLDER)
-    file = folder.joinpath(domain, f"{name}.tol") if domain else folder.joinpath(f"{name}.tol")
+    shown = written_name(domain, name)
+    file = specs_root().joinpath(*shown.split("/"))
     if not name[:1].isupper() or not file.is_file():
         return None
-    return read_program(Source(f"{FOLDER}/{name}.tol", file.read_text("utf-8")))
+    return read_program(Source(shown, file.read_text("utf-8")))
+
+
+def written_name(domain: str, name: str) -> str:
+    """Return where the written backward pass of an operator is, if there is one."""
+    return "/".join(filter(None, (FOLDER, domain, f"{name}.tol")))
 
 
 def has_gradients(parsed: Parsed) -> frozenset[str]:

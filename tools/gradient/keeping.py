@@ -12,7 +12,8 @@ from tolcost.catalogue.cases import Case
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.spaces import kind_of
-from tolcost.training.passes import BackwardPass, derived_pass, pass_written
+from tolcost.training.backward_pass import BackwardPass
+from tolcost.training.passes import derived_pass, pass_written
 from tolcost.training.written import DefinedNode, has_gradients, lower_written
 
 Kept = dict[str, int]

@@ -1,6 +1,6 @@
 """Compares the memory of training steps with recordings of a GPU.
 
-    PYTHONPATH=. python -m tools.gradient.peaks OUT.json [NAME ...]      (needs torch and transformers)
+    PYTHONPATH=. python -m tools.gradient.peaks OUT.json [NAME ...] [TYPE]      (needs torch and transformers)
 
 Each recorded model is exported with the attention that it was recorded with, at opset 22 where that is
 written out, and its step analysed at the recorded sizes.  What the allocator held before a step and is no
@@ -57,6 +57,7 @@ VISION: dict[str, tuple[str, str, dict[str, Any]]] = {
 """Models of transformers: kind, family and options."""
 FIXED = ("swin-tiny",)
 """Models that torch exports at given lengths alone."""
+TYPES = ("float32", "bfloat16")
 ORDER = ("perceptron", *LANGUAGE, *VISION)
 
 
@@ -74,13 +75,15 @@ class Whole(nn.Module):
 
 
 @lru_cache(1)
-def export_of(name: str, attention: str, batch: int = 2, size: int = 0) -> bytes:
+def export_of(name: str, attention: str, of_type: str, batch: int = 2, size: int = 0) -> bytes:
+    dtype = getattr(torch, of_type)
     if name == "perceptron":
         with torch.device("meta"):
             module: nn.Module = nn.Sequential(
                 nn.Linear(4096, 16384), nn.ReLU(), nn.Linear(16384, 16384), nn.Tanh(), nn.Linear(16384, 4096)
             )
-        return exported(module, (torch.zeros(32, 4096, device="meta"),), {}, ({0: "batch"},), 22)
+        given = torch.zeros(32, 4096, device="meta", dtype=dtype)
+        return exported(module.to(dtype), (given,), {}, ({0: "batch"},), 22)
     opset = 23 if attention == "sdpa" else 22
     lengths = ({0: "batch"} if name in VISION else {0: "batch", 1: "tokens"},) if not size else None
     if name in VISION:
@@ -89,7 +92,8 @@ def export_of(name: str, attention: str, batch: int = 2, size: int = 0) -> bytes
         if attention != "none" or name == "swin-tiny":  # recorded when Swin had one attention
             config._attn_implementation = "eager" if attention == "none" else attention
         module = different(getattr(transformers, f"{family}ForImageClassification")(config).train())
-        return exported(Whole(module), (torch.zeros(batch, 3, 224, 224),), {}, lengths, opset)
+        pixels = torch.zeros(batch, 3, 224, 224, dtype=dtype)
+        return exported(Whole(module.to(dtype)), (pixels,), {}, lengths, opset)
     kind, options = LANGUAGE[name]
     config = transformers.AutoConfig.for_model(kind, **options)
     family = transformers.AutoModel if kind == "bert" else transformers.AutoModelForCausalLM
@@ -100,7 +104,7 @@ def export_of(name: str, attention: str, batch: int = 2, size: int = 0) -> bytes
     if hasattr(module.config, "use_cache"):
         module.config.use_cache = False
     ids = torch.zeros((batch, size or 64), dtype=torch.int64)
-    return exported(Whole(module), (ids,), {}, lengths, opset)
+    return exported(Whole(module.to(dtype)), (ids,), {}, lengths, opset)
 
 
 def different(module: Any) -> Any:
@@ -113,7 +117,7 @@ def different(module: Any) -> Any:
 
 def compared(row: dict[str, Any], recompute: bool) -> dict[str, Any]:
     fixed = (row["batch"], row["size"]) if row["model"] in FIXED else ()
-    model = export_of(row["model"], row["attention"], *fixed)
+    model = export_of(row["model"], row["attention"], row["type"], *fixed)
     asked = {"recompute": "every 1"} if recompute else {}
     step = from_onnx(model).training("adamw", **asked)
     given = {"batch": row["batch"], "tokens": row["size"]}
@@ -126,7 +130,7 @@ def compared(row: dict[str, Any], recompute: bool) -> dict[str, Any]:
     inputs = at.study.holdings.input_bytes
     besides = row["before_bytes"] - int(str(at.number(held))) - int(str(at.number(inputs)))
     return {
-        **{key: row[key] for key in ("model", "attention", "recompute", "batch", "size")},
+        **{key: row[key] for key in ("model", "type", "attention", "recompute", "batch", "size")},
         "parameters": int(str(training.held.trained)),
         "recorded_parameters": row["parameters"],
         "kept": found.kept,
@@ -140,15 +144,22 @@ def compared(row: dict[str, Any], recompute: bool) -> dict[str, Any]:
     }
 
 
+def place(row: dict[str, Any]) -> tuple[Any, ...]:
+    """Return where a row stands: models as they are recorded, one export after the other."""
+    model = ORDER.index(row["model"]), TYPES.index(row["type"])
+    return *model, row["attention"], row["batch"], row["recompute"]
+
+
 def main() -> None:
     rows = json.loads(RECORDED.read_text("utf-8"))["rows"]
-    rows.sort(key=lambda row: (ORDER.index(row["model"]), row["attention"], row["batch"], row["recompute"]))
-    names = sys.argv[2:]
+    rows.sort(key=place)
+    names = {*sys.argv[2:]} - {*TYPES}
+    types = {*sys.argv[2:]} & {*TYPES} or {*TYPES}
     done = []
     for row in rows:
         wanted = row["model"] in names or not names
         known = row["model"] in LANGUAGE or row["model"] in VISION or row["model"] == "perceptron"
-        if not wanted or not known or row["type"] != "float32" or "error" in row:
+        if not wanted or not known or row["type"] not in types or "error" in row:
             continue
         try:
             done.append(compared(row, row["recompute"]))

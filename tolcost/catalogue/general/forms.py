@@ -31,21 +31,14 @@ from tolcost.catalogue.general.instances import (
 )
 from tolcost.catalogue.types import Array
 
-# === Expressing a column of integers as a combination of others, exactly, at all known points.
+# === Expressing a column of integers as a combination of others, at all known points.
 #
-# Columns are quantities, simple ones first.  The search tries combinations of one, two or three columns.
-# It computes modulo a prime; the caller checks the result in integers.
+# Columns are quantities, simple ones first.  The search tries combinations of one, two or three columns, in
+# floating-point numbers; the caller checks the result in integers.
 
 
-PRIME = 2_147_483_629
-"""A prime just below 2**31, so that the product of two residues fits int64."""
-_LARGEST_PART = 20_000
-"""Limit on numerators and denominators of coefficients: a residue does not determine larger ones uniquely."""
-
-
-def residues(values: Sequence[int]) -> Array:
-    """Convert a column of integers to residues."""
-    return np.array([value % PRIME for value in values], np.int64)
+_PARTS = 60
+"""The factors that are looked for are multiples of one part in so many: 60 has all divisors up to 6."""
 
 
 Combination = dict[int, Fraction]
@@ -58,8 +51,8 @@ def shortest(
 
     Of several, the first that is accepted.
 
-    >>> columns = [residues(column) for column in ([1, 1, 1, 1], [2, 3, 5, 7], [4, 9, 25, 49])]
-    >>> {column: str(factor) for column, factor in shortest(columns, residues([5, 10, 26, 50])).items()}
+    >>> columns = [np.array(column) for column in ([1, 1, 1, 1], [2, 3, 5, 7], [4, 9, 25, 49])]
+    >>> {column: str(factor) for column, factor in shortest(columns, np.array([5, 10, 26, 50])).items()}
     {0: '1', 2: '1'}
     """
     table = np.column_stack(columns)
@@ -87,65 +80,37 @@ def _exactly(
     chosen = np.array(list(combinations(range(table.shape[1]), terms)), np.int64).reshape(-1, terms)
     points = slice(start, start + terms)
     factors, chosen = _solved(table[points], wanted[points], chosen)
-    for row in range(len(wanted)):
-        if not len(chosen) or row >= _CHECKS:
-            break
-        holds = _sum(table[row][chosen] * factors % PRIME) == wanted[row]
+    for row in range(min(len(wanted), _CHECKS)):
+        holds = _gives(table[row][chosen], factors, wanted[row])
         factors, chosen = factors[holds], chosen[holds]
-    found: list[Combination] = []
-    for some, which in zip(factors, chosen, strict=True):
-        if np.all(_sum(table[:, which] * some % PRIME) == wanted):
-            small = {int(n): _fraction(int(f)) for n, f in zip(which, some, strict=True)}
-            found.append({n: factor for n, factor in small.items() if factor})
+    found = [
+        {int(n): Fraction(int(factor), _PARTS) for n, factor in zip(which, some, strict=True) if factor}
+        for some, which in zip(factors, chosen, strict=True)
+        if _gives(table[:, which], some, wanted).all()
+    ]
     whole = [one for one in found if all(factor.denominator == 1 for factor in one.values())]
     return next((one for one in (*whole, *found) if len(one) == terms and accept(one)), None)
 
 
-def _sum(products: Array) -> Array:
-    return np.asarray(products.sum(axis=-1) % PRIME)
+def _gives(columns: Array, factors: Array, wanted: Array) -> Array:
+    """Return where columns times factors, in parts, add up to what is wanted."""
+    products = columns * factors
+    gap = np.abs(products.sum(axis=-1) - wanted * _PARTS)
+    return np.asarray(gap <= 1e-12 * np.abs(products).sum(axis=-1))
 
 
 def _solved(rows: Array, wanted: Array, chosen: Array) -> tuple[Array, Array]:
-    """Solve each choice of columns at as many points by Cramer's rule; drop those without a solution."""
-    matrix = rows[:, chosen]  # axes: point, choice, column
-    whole = _determinant(matrix)
-    regular = whole != 0
-    matrix, chosen, below = (
-        matrix[:, regular],
-        chosen[regular],
-        residues([pow(int(one), -1, PRIME) for one in whole[regular]]),
-    )
-    factors = []
-    for column in range(chosen.shape[1]):
-        replaced = matrix.copy()
-        replaced[:, :, column] = wanted[:, None]
-        factors.append(_determinant(replaced) * below % PRIME)
-    return np.stack(factors, axis=-1), chosen
-
-
-def _determinant(matrix: Array) -> Array:
-    """Return the determinants of matrices with up to three rows; the first axis is rows, the last columns."""
-    if len(matrix) == 1:
-        return np.asarray(matrix[0, :, 0])
-    total = np.zeros(matrix.shape[1], np.int64)
-    for column in range(len(matrix)):
-        others = [n for n in range(len(matrix)) if n != column]
-        term = matrix[0, :, column] * _determinant(matrix[1:][:, :, others]) % PRIME
-        total = (total - term if column % 2 else total + term) % PRIME
-    return total
-
-
-def _fraction(residue: int) -> Fraction | None:
-    """Return the fraction with a small numerator and denominator that has a residue.
-
-    >>> str(_fraction(3 * pow(2, -1, PRIME) % PRIME)), str(_fraction(PRIME - 4))
-    ('3/2', '-4')
-    """
-    above, below, x, y = PRIME, residue, 0, 1
-    while below > _LARGEST_PART:
-        quotient = above // below
-        above, below, x, y = below, above - quotient * below, y, x - quotient * y
-    return Fraction(below, y) if 0 < abs(y) <= _LARGEST_PART else None
+    """Solve each choice of columns at as many points; keep those with factors in whole parts."""
+    scale = np.abs(rows).max(axis=0)
+    scale[scale == 0] = 1
+    matrix = np.moveaxis((rows / scale)[:, chosen], 1, 0)  # axes: choice, point, column
+    regular = np.abs(np.linalg.det(matrix)) > 1e-9
+    chosen = chosen[regular]
+    right = np.broadcast_to(wanted[:, None], (len(chosen), len(wanted), 1))
+    factors = np.linalg.solve(matrix[regular], right)[:, :, 0] / scale[chosen] * _PARTS
+    whole = np.rint(factors)
+    near = (np.abs(factors - whole) < 1e-3).all(axis=-1)
+    return whole[near], chosen[near]
 
 
 # === Forms.
@@ -286,7 +251,7 @@ class MeasureTable(Struct, frozen=True):
                 and (whole or not self._in_common(form))
             )
 
-        found = shortest([column for _, column in self.products], residues(wanted), accept)
+        found = shortest([column for _, column in self.products], np.array(wanted, np.float64), accept)
         form = None if found is None else self._of(found)
         return form if form is not None and form.gives(self.rows, wanted) else None
 
@@ -393,7 +358,7 @@ class Search(Struct):
             column = tuple(row.values[name] for row in rows)
             if len(set(column)) > 1:
                 found.setdefault(column, name)
-        return [(name, residues(column)) for column, name in found.items()]
+        return [(name, np.array(column, np.float64)) for column, name in found.items()]
 
 
 def _open_measures(group: Iterable[GeneralInstance]) -> frozenset[str]:
@@ -403,14 +368,14 @@ def _open_measures(group: Iterable[GeneralInstance]) -> frozenset[str]:
 
 def _products(columns: Sequence[tuple[str, Array]], rows: int) -> Iterator[Product]:
     """Yield products of measures, short ones first, with powers up to the third."""
-    yield (), np.ones(rows, np.int64)
+    yield (), np.ones(rows)
     for size, widest in _WIDEST.items():
         for chosen in combinations_with_replacement(columns[:widest], size):
             names = tuple(name for name, _ in chosen)
             if max(Counter(names).values()) <= _HIGHEST:
-                column = np.ones(rows, np.int64)
+                column = np.ones(rows)
                 for _, values in chosen:
-                    column = column * values % PRIME
+                    column = column * values
                 yield names, column
 
 
