@@ -9,9 +9,11 @@ import pytest
 
 from tolcost.algebra import evaluate
 from tolcost.apps.plan.calls import CalledProgram
-from tolcost.apps.plan.door import PlannedModel, model_in, shipped_model
+from tolcost.apps.plan.door import PlannedModel, family_of, model_in, shipped_model, type_names
 from tolcost.apps.plan.figures import NEAR, CallAt, ModelRun, ServedModel, called_of
 from tolcost.apps.plan.precision import precision_of
+from tolcost.pipeline import read_program
+from tolcost.platform import read_spec
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "recorded.json").read_text("utf-8"))
 CASES = [pytest.param(row, id=f"{row['config']['model_type']}-{n}") for n, row in enumerate(RECORDED["rows"])]
@@ -38,6 +40,12 @@ PUBLISHED = {
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_parameters(name: str) -> None:
     assert model_of_type(shipped_model(name)).parameter_count == PUBLISHED[name]
+
+
+def test_names_of_all_programs() -> None:
+    """A plan does not check them again."""
+    for program in sorted({family_of(name).program for name in type_names()}):
+        assert read_program(read_spec("serving", program)).program.statements
 
 
 def test_deepseek_keeps_narrow_vectors() -> None:

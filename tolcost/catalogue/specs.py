@@ -464,6 +464,10 @@ class Library(Struct, frozen=True, eq=False, dict=True):
         """Return a library file together with everything it uses."""
         return self._definitions.used(name, asked)
 
+    def tested(self, source: Source) -> tuple[tree.Module, tuple[tree.Module, ...]]:
+        """Return a shipped program, whose names tests check, and the parts of libraries that it reaches."""
+        return self._definitions.stored(source)
+
     def lowered(self, spec: Spec, given: Mapping[str, Argument], outputs: int | None) -> Elaborated:
         """Lower the definition of an operator for given inputs and a number of outputs."""
         from tolcost.elaborate import elaborate

@@ -31,11 +31,12 @@ from tolcost.elaborate.values import (
     frozen,
     is_static,
 )
-from tolcost.pipeline import Parsed, read_program
+from tolcost.pipeline import Parsed, read_shipped
 from tolcost.syntax import tree
 
 MARK = "call "
 """What the nodes of calls are named, before their numbers: no elementary function has a blank in its name."""
+
 
 Scopes = tuple[tuple[Symbol, Poly] | Cond, ...]
 """The coordinates around a call with their extents, and the conditions under which it happens."""
@@ -69,17 +70,23 @@ class CalledProgram(Struct, frozen=True, eq=False):
     """The inputs that something is computed from."""
     declared: Mapping[str, Span]
     """Where each input is declared."""
+    kinds: Mapping[object, CallKind]
+    """The kinds of its calls, by what is called with what."""
 
 
 def called_program(
-    parsed: Parsed, attrs: Mapping[str, object], functions: Collection[str], space: str
+    parsed: Parsed,
+    attrs: Mapping[str, object],
+    functions: Collection[str],
+    space: str,
+    known: Mapping[object, CallKind],
 ) -> CalledProgram:
     """Lower a program down to its calls; ``functions`` are those of its libraries that count as calls.
 
-    Reals are taken to be in ``space`` within a call.
+    Reals are taken to be in ``space`` within a call. Kinds that are ``known`` are not lowered again.
     """
     uses = [name for s in parsed.program.statements if isinstance(s, tree.Use) for name in s.names]
-    kinds = _Kinds(parsed.specs, tuple(uses), frozenset(functions), space)
+    kinds = _Kinds(parsed.specs, tuple(uses), frozenset(functions), space, dict(known))
     given = arguments(parsed.program, None, attrs)  # type: ignore[arg-type]  # values of attributes
     done = elaborate(
         parsed.program,
@@ -91,7 +98,7 @@ def called_program(
     )
     stated = parsed.program.statements
     declared = {one.name: one.span for one in stated if isinstance(one, tree.InputDecl)}
-    return _walked(done.program, kinds.made, declared)
+    return _walked(done.program, kinds, declared)
 
 
 class _Kinds(Struct, eq=False):
@@ -126,7 +133,7 @@ class _Kinds(Struct, eq=False):
         given = dict(zip(function.params, tables, strict=True))
 
         def lowered(own: dict[str, Argument]) -> Elaborated:
-            parsed = read_program(Source(function.name, self._text(function, own)), self.specs)
+            parsed = read_shipped(Source(function.name, self._text(function, own)), self.specs)
             operators = self.specs.operators()
             return elaborate(
                 parsed.program, own, name=function.name, library=parsed.library, operators=operators
@@ -200,7 +207,7 @@ def _declared(name: str, value: Argument) -> str:
             return f"attr {name}: B"
 
 
-def _walked(program: Program, made: Sequence[CallKind], declared: Mapping[str, Span]) -> CalledProgram:
+def _walked(program: Program, kinds: _Kinds, declared: Mapping[str, Span]) -> CalledProgram:
     """Find the calls of a lowered program, with what is around each."""
     plan = schedules(program)
     bound = bound_nodes(program, plan)
@@ -210,11 +217,11 @@ def _walked(program: Program, made: Sequence[CallKind], declared: Mapping[str, S
         if isinstance(node, ir.Input):
             used[node.name] = node
         elif isinstance(node, ir.Lambda) and node.function.startswith(MARK):
-            kind = made[int(node.function.removeprefix(MARK))]
+            kind = kinds.made[int(node.function.removeprefix(MARK))]
             reads = tuple(tuple(sorted(_origins(arg, bound))) for arg in node.args)
             calls.append(ProgramCall(kind, node.span, scopes, reads))
     told = tuple(used[given.name] for given in program.inputs if given.name in used)
-    return CalledProgram(program, tuple(calls), told, declared)
+    return CalledProgram(program, tuple(calls), told, declared, kinds.known)
 
 
 def _nodes(program: Program) -> Iterator[tuple[Scopes, Node]]:

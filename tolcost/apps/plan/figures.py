@@ -10,11 +10,11 @@ from msgspec import Struct
 
 from tolcost.algebra import Cond, Poly, Symbol, evaluate, evaluate_cond, symbols_of_cond
 from tolcost.apps.plan.activations import CallMoment, moments
-from tolcost.apps.plan.calls import CalledProgram, ProgramCall, Scopes, called_program
+from tolcost.apps.plan.calls import CalledProgram, CallKind, ProgramCall, Scopes, called_program
 from tolcost.apps.plan.door import PlannedModel
 from tolcost.apps.plan.precision import Precision
 from tolcost.atoms.nodes import Input
-from tolcost.pipeline import read_program
+from tolcost.pipeline import read_shipped
 from tolcost.platform import read_spec, with_deep_stack
 from tolcost.syntax import tree
 
@@ -85,7 +85,8 @@ class ServedModel(Struct, frozen=True, eq=False, dict=True):
     def reading(self) -> CalledProgram:
         """Its program, as it reads a prompt."""
         own = self.model.family.reading
-        return called_of(self.model, {**self.model.attrs, **own}) if own else self.called
+        attrs = {**self.model.attrs, **own}
+        return called_of(self.model, attrs, self.called.kinds) if own else self.called
 
     @cached_property
     def symbols(self) -> frozenset[Symbol]:
@@ -197,9 +198,11 @@ def served(model: PlannedModel) -> ServedModel:
     return ServedModel(model, called_of(model, model.attrs))
 
 
-def called_of(model: PlannedModel, chosen: Mapping[str, object]) -> CalledProgram:
+def called_of(
+    model: PlannedModel, chosen: Mapping[str, object], known: Mapping[object, CallKind] | None = None
+) -> CalledProgram:
     """Read the program of a model down to its calls, with some attributes."""
-    parsed = read_program(read_spec("serving", model.family.program))
+    parsed = read_shipped(read_spec("serving", model.family.program))
     attrs: dict[str, object] = dict(chosen)
     for one in parsed.program.statements:
         if isinstance(one, tree.InputDecl) and one.kind == "attr" and one.space in ("N", "N*"):
@@ -209,7 +212,7 @@ def called_of(model: PlannedModel, chosen: Mapping[str, object]) -> CalledProgra
                 attrs[one.name] = 0
             elif number is not None or one.name in (PAST, NEAR):
                 attrs[one.name] = f"{one.name}{least}"
-    return with_deep_stack(lambda: called_program(parsed, attrs, FUNCTIONS, SPACE))
+    return with_deep_stack(lambda: called_program(parsed, attrs, FUNCTIONS, SPACE, known or {}))
 
 
 def _reals(inputs: Iterable[Input]) -> Iterator[Input]:
