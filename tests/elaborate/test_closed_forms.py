@@ -11,7 +11,7 @@ These are always there.  The facts below are asked for by writing them down:
 
     functions: add n, exp n    by function        index: n        functions that only say where to look
     macs: n                                       depth: n + 1    the longest chain, folds as chains
-    type: R [n]            of each output
+    type: R [n]            of each output          turns: n       the most, of each loop that data ends
 
 The closed forms are then evaluated at small lengths and held to what the reference interpreter counts when it
 runs the program, and to a depth that is found by walking every coordinate: an expectation that is wrong
@@ -27,7 +27,7 @@ import pytest
 
 from tests.cost.brute_macs import hold_macs
 from tests.syntax import cases
-from tolcost.algebra import Poly, cond_text, to_text, total_of
+from tolcost.algebra import LARGEST_LENGTH, Poly, Symbol, cond_text, const, to_text, total_of
 from tolcost.atoms.kit import defined_length, program_nodes
 from tolcost.atoms.nodes import Output, Program
 from tolcost.cost import Counts, count, depths
@@ -55,11 +55,16 @@ def facts(program: Program, counts: Counts, wanted: set[str]) -> str:
         "index": lambda: to_text(total_of(counts.index.values())),
         "depth": lambda: str(depths(program).chain),
         "type": lambda: "; ".join(map(_type, program.outputs)),
+        "turns": lambda: "; ".join(map(_most_turns, sorted(counts.eops.free, key=lambda s: s.key))),
     }
     found += [(name, fact()) for name, fact in optional.items() if name in wanted]
     found += [("status", counts.status)] if counts.status != "exact" else []
     found += [("where", cond_text(c.condition)) for c in program.conditions]
     return "\n".join(dict.fromkeys(f"{name}: {value}" for name, value in found))
+
+
+def _most_turns(symbol: Symbol) -> str:
+    return "" if symbol.role != "turns" else "open" if symbol.hi == const(LARGEST_LENGTH) else str(symbol.hi)
 
 
 def _type(output: Output) -> str:

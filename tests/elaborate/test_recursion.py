@@ -9,7 +9,7 @@ import pytest
 
 from tolcost.algebra import evaluate, to_text
 from tolcost.cost import count
-from tolcost.diagnostics import Source
+from tolcost.diagnostics import Rejected, Source
 from tolcost.elaborate.inputs import arguments
 from tolcost.execute import run_reference, run_unrolled, run_vectorised
 from tolcost.execute.dtypes import Array
@@ -175,3 +175,14 @@ def test_the_product_of_strassen() -> None:
 def test_random_functions(seed: int) -> None:
     """`python -m tools.programs.recursions` judges as many as one likes."""
     assert judge(seed) in ("agree", "written out only")
+
+
+@pytest.mark.parametrize(
+    "declared, hint",
+    [("attr n: N", "give the number: --attr n=8"), ("tol v: R [n]", "--shape x=8")],
+)
+def test_the_hint_says_how_to_give_what_is_open(declared: str, hint: str) -> None:
+    text = f"tol x: R\n{declared}\nway(k) = where(k < 2, x, way(k - 1) + way(k - 2))\ny := way(n)\n"
+    with pytest.raises(Rejected) as rejected:
+        lower(read_program(Source("way", text)))
+    assert hint in (rejected.value.diagnostics[0].hint or "")

@@ -31,8 +31,7 @@ def test_a_prompt(case: dict[str, Any]) -> None:
 
 
 def test_all_types_as_recorded() -> None:
-    """Norms are rounded to 32 bits in the modules; an old Falcon scales its bias by place besides."""
+    """Norms are rounded to 32 bits in the modules."""
     found = json.loads(RECORDED.read_text("utf-8"))["largest difference over the largest logit"]
-    off = {name for name, row in found.items() if max(row.values()) > 1e-5}
-    assert off == {"falcon alibi"}
-    assert {"deepseek_v3", "mamba", "rwkv", "bert", "gpt_oss"} <= set(found)
+    assert max(error for row in found.values() for error in row.values()) < 1e-5
+    assert {"falcon alibi", "gpt_oss", "deepseek_v3", "mamba2", "jamba", "rwkv", "bert", "t5"} <= set(found)

@@ -1,9 +1,9 @@
 """Loop-carried values with a known closed form, found by induction over the steps of a fold.
 
-A component of the accumulator may stay as it is, grow by a fixed amount with each step, or be multiplied by a
-fixed factor. The guess comes from the first step; a step at symbolic coordinates then proves it, together
-with all other guesses about the accumulator. Components found in this way are not part of the fold: they cost
-nothing, and may decide lengths.
+A component of the accumulator may stay as it is, grow by a fixed amount with each step, be multiplied by a
+fixed factor, or be divided by a fixed number and rounded down. The guess comes from the first step; a step at
+symbolic coordinates then proves it, together with all other guesses about the accumulator. Components found
+in this way are not part of the fold: they cost nothing, and may decide lengths.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import prod
 
 from msgspec import Struct, field
 
-from tolcost.algebra import ZERO, Cond, Poly, const, exact_div, ge, powers, product_of, prove
+from tolcost.algebra import ZERO, Cond, Poly, const, exact_div, floordiv, ge, powers, product_of, prove
 from tolcost.atoms.nodes import Component, Node, Ref
 from tolcost.diagnostics import NOWHERE, Rejected, Span
 from tolcost.elaborate.accumulators import Longer, fold_under_coordinates
@@ -45,6 +45,8 @@ from tolcost.spaces import join_spaces
 
 MOST_ENTRIES = 16
 """The most entries of a component that is followed from step to step."""
+_MOST_DIVISOR = 16
+"""The largest number by which an entry is tried to be divided at each step."""
 
 
 class Induction(Struct, frozen=True, eq=False):
@@ -65,14 +67,15 @@ class Induction(Struct, frozen=True, eq=False):
 
 
 class Advance(Struct, frozen=True):
-    """The change of an entry per step: a factor or an increment; neither if it stays the same."""
+    """The change of an entry per step: a factor, a divisor or an increment; none if it stays the same."""
 
     factor: int = 1
     more: Poly = ZERO
+    divisor: int = 1
 
     def __bool__(self) -> bool:
         """Whether the entry changes."""
-        return self.factor != 1 or bool(self.more.terms)
+        return self.factor != 1 or self.divisor != 1 or bool(self.more.terms)
 
 
 def _entry_after(entry: Value, change: Advance, steps: Poly) -> Value:
@@ -80,6 +83,8 @@ def _entry_after(entry: Value, change: Advance, steps: Poly) -> Value:
     if not change:
         return entry
     assert isinstance(entry, Poly)
+    if change.divisor != 1:
+        return floordiv(entry, powers(change.divisor, steps))
     return entry * powers(change.factor, steps) if change.factor != 1 else entry + change.more * steps
 
 
@@ -351,7 +356,7 @@ def _length_growth(env: Env, before: Value, after: Value) -> tuple[int, ...]:
 
 
 def _possible_inductions(env: Env, start: Value, now: Value) -> tuple[Induction, ...]:
-    """Return possible inductions from a component's first two values: a constant increment or factor.
+    """Return possible inductions from a component's first two values: an increment, a factor or a divisor.
 
     Repeated multiplication soon wraps in a machine type, which only a run can follow; so factors are not
     tried there.
@@ -362,7 +367,8 @@ def _possible_inductions(env: Env, start: Value, now: Value) -> tuple[Induction,
     pairs = list(zip(before[1], after[1], strict=True))
     added = [_increment_of(a, b) for a, b in pairs]
     multiplied = [_factor_of(a, b) for a, b in pairs] if cast_of(start) is None else [None]
-    every = dict.fromkeys(tuple(changes) for changes in (added, multiplied))
+    divided = [_divisor_of(a, b) for a, b in pairs]
+    every = dict.fromkeys(tuple(changes) for changes in (added, multiplied, divided))
     return tuple(Induction(start, changes) for changes in every if None not in changes)  # type: ignore[arg-type]
 
 
@@ -380,6 +386,15 @@ def _factor_of(before: Value, after: Value) -> Advance | None:
     ratio = exact_div(after, before)
     factor = None if ratio is None else ratio.constant
     return Advance(factor) if factor is not None and factor > 1 else None
+
+
+def _divisor_of(before: Value, after: Value) -> Advance | None:
+    if before == after:
+        return Advance()
+    if not isinstance(before, Poly) or not isinstance(after, Poly):
+        return None
+    divisors = (k for k in range(2, _MOST_DIVISOR + 1) if floordiv(before, k) == after)
+    return next((Advance(divisor=k) for k in divisors), None)
 
 
 def _are_equal(env: Env, left: Value, right: Value) -> bool:

@@ -434,6 +434,7 @@ class InputBinder(Struct, frozen=True, eq=False):
         kind = kind_of_declared(statement.space)
         if kind == "Z":
             self.env.context.lengths.add(statement.name)
+            self.env.context.attributes.add(statement.name)
             return length_for(statement, statement.name)
         if kind in ("B", "S"):
             _reject_unknown(statement)

@@ -60,6 +60,9 @@ def check_smaller(env: Env, inner: Activation, outer: Activation) -> None:
         lengths = sorted({symbol.name for size in smaller for symbol in size.free})
         names = " and ".join(map(quoted, lengths[:_MOST_TOLD]))
         hint = "give lengths as numbers, or as powers where they are halved: --shape x=8, --shape x=2**p"
+        if env.context.attributes.issuperset(lengths):
+            given = ", ".join(f"--attr {length}=8" for length in lengths[:_MOST_TOLD])
+            hint = f"give the number: {given}" if len(lengths) == 1 else f"give the numbers: {given}"
         told = f"how often {name} applies itself depends on {names}"
         fail("T0425", told, inner.span, hint, kind=OpenRecursion)
 

@@ -21,6 +21,7 @@ from tolcost.algebra import (
     And,
     Cond,
     Eq,
+    Floor,
     Ge,
     Not,
     Poly,
@@ -131,15 +132,17 @@ class WrittenLoop(Struct, frozen=True, eq=False):
         """The condition of the first turn; None if data decides it."""
         return truth(self.turn.go)
 
-    def counted(self, env: Env, name: Callable[[], str]) -> tuple[Poly, bool]:
+    def counted(
+        self, env: Env, name: Callable[[], str], falls: Callable[[], Poly | None] = lambda: None
+    ) -> tuple[Poly, bool]:
         """Return the trip count, given that the first turn is taken, and whether it is exact.
 
-        ``name`` names a trip count that data decides.
+        ``name`` names a trip count that data decides, and ``falls`` gives a bound of it, by a measure.
         """
         held = HeldTurns(None, certain=False)
         if self.shape[0] != const(0) and self.go is not FALSE:
             held = _count_held_turns(env, self.turn, self.carried, self.shape)
-        return _trip_count(env, self.shape[0], held, name)
+        return _trip_count(env, self.shape[0], held, name, falls)
 
     def in_all(self, env: Env) -> Poly | None:
         """Return how many turns there are, if the first condition is one of those that follow."""
@@ -198,7 +201,9 @@ class HeldTurns(Struct, frozen=True):
     """The most turns at which a condition on data may hold, because a part of it is known at every turn."""
 
 
-def _trip_count(env: Env, limit: Poly, held: HeldTurns, name: Callable[[], str]) -> tuple[Poly, bool]:
+def _trip_count(
+    env: Env, limit: Poly, held: HeldTurns, name: Callable[[], str], falls: Callable[[], Poly | None]
+) -> tuple[Poly, bool]:
     """Return the trip count, and whether it is exact; a trip count that data decides is a symbol."""
     number = limit.constant
     endless = number is not None and number >= NO_LIMIT
@@ -212,6 +217,9 @@ def _trip_count(env: Env, limit: Poly, held: HeldTurns, name: Callable[[], str])
     most = const(LARGEST_LENGTH) if endless else limit
     if held.most is not None:
         most = held.most + 1 if endless else minimum(limit, held.most + 1)
+    fallen = falls()
+    if fallen is not None:
+        most = fallen if endless and held.most is None else minimum(most, fallen)
     base = name()
     full = env.context.own_name(f"{env.context.title or 'loop'}_{base}")
     return data_symbol(full, 0, most, "turns", base), True
@@ -408,6 +416,7 @@ def count_leading_turns(condition: Cond, turn: Symbol) -> Turns:
     """
     match condition:
         case Ge(p=p):
+            p = _without_quotient(p, turn)
             found = _count_while_nonnegative(p, turn)
             found = _count_while_a_power_fits(p, turn) if found is None else found
             return _count_by_trial(condition, turn) if found is None else found
@@ -451,6 +460,20 @@ def _count_while_nonnegative(p: Poly, turn: Symbol) -> Turns:
             return const(0)
         case _:
             return None
+
+
+def _without_quotient(p: Poly, turn: Symbol) -> Poly:
+    """Return what is at least 0 just when p is, if p is a quotient rounded down less a form."""
+    quotients = [
+        part for mono in p.terms for part in mono if isinstance(part, Floor) and turn in atom(part).free
+    ]
+    if len(quotients) != 1:
+        return p
+    (quotient,) = quotients
+    least = atom(quotient) - p
+    if turn in least.free:
+        return p
+    return quotient.p - least * quotient.q
 
 
 def _count_while_a_power_fits(p: Poly, turn: Symbol) -> Turns:

@@ -602,6 +602,8 @@ class Context(Struct, eq=False):
     """The number of inner graphs' nodes so far."""
     lengths: set[str] = field(default_factory=set)
     """The names of lengths, from the program or from its arguments."""
+    attributes: set[str] = field(default_factory=set)
+    """The names of attributes whose values are not given."""
     looked: int = 0
     """Counts the notes made, and the decisions that inspected the origin of a value."""
     asked: int = 0

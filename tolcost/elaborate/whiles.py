@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 from msgspec.structs import replace
 
 from tolcost.algebra import FALSE, TRUE, Poly, const, data_symbol, fewer_clips, indicator, the_symbol
-from tolcost.diagnostics import Source, Span
+from tolcost.atoms.nodes import Part, Ref, Var
+from tolcost.diagnostics import Rejected, Source, Span
 from tolcost.elaborate.expressions import as_length, function_of, is_functional, signature
 from tolcost.elaborate.induction import fold_list
+from tolcost.elaborate.layout import emit
+from tolcost.elaborate.measures import Turn, most_turns
 from tolcost.elaborate.reduce import fold_value, written_fold
 from tolcost.elaborate.shapes import pick_component
 from tolcost.elaborate.trip_count import (
@@ -21,6 +25,7 @@ from tolcost.elaborate.trip_count import (
 )
 from tolcost.elaborate.values import (
     Applicable,
+    Data,
     Env,
     NeedsUnrolling,
     Seq,
@@ -38,8 +43,12 @@ from tolcost.syntax import parse, tree
 _LIBRARY = """
 turns = trips(tol[most], (s, e, k) => {{ n = next({carried}); seq(holds(n), n) }}, seq(holds(begin), begin))
 value = reduce(tol[most], (carried, e, k) => next({alone}), begin)
+turn = (holds(carried), next({alone}))
 """
-"""A loop as a fold whose first entry is the condition of the next turn, and one whose turns are known."""
+"""A loop as a fold whose first entry is the condition of the next turn, one of known turns, and a turn."""
+
+
+_WHOLE = (Part((), "Z"),)
 
 
 @form("while")
@@ -53,13 +62,14 @@ def while_form(env: Env, expr: tree.Call) -> Value:
         fail("T0403", "what a `while` carries is not a sequence", expr.args[2].span, hint=hint)
     limit = expr.args[3] if len(expr.args) == 4 else None
     most = const(NO_LIMIT) if limit is None else as_length(outer, evaluate(outer, limit), limit.span)
-    turns, value = _texts(signature(step).low == 2)
+    turns, value, turn = _texts(signature(step).low == 2)
     names: dict[str, Value] = {"holds": holds, "next": step, "begin": begin, "most": most}
     inner = Env(outer.context, outer.scope, dict(names), calls=outer.calls)
     loop = written_loop(inner, replace(turns, span=expr.span))
     if loop.go is FALSE:
         return begin
-    return _run(inner, loop, replace(value, span=expr.span), expr.span)
+    value = replace(value, span=expr.span)
+    return _run(inner, loop, value, lambda: _most_turns(inner, loop, turn), expr.span)
 
 
 def _function(env: Env, expr: tree.Expr) -> Applicable:
@@ -72,19 +82,41 @@ def _function(env: Env, expr: tree.Expr) -> Applicable:
 
 
 @cache
-def _texts(counted: bool) -> tuple[tree.Call, tree.Call]:
-    """Return the loop and the fold as expressions; ``counted`` steps are given the number of the turn."""
+def _texts(counted: bool) -> tuple[tree.Call, tree.Call, tree.Expr]:
+    """Return the loop, the fold and a turn as expressions; ``counted`` steps get the number of the turn."""
     number = ", k" if counted else ""
     text = _LIBRARY.format(carried=f"s[2]{number}", alone=f"carried{number}")
-    first, second = parse(Source("while", text)).statements
-    assert isinstance(first, tree.Define)
-    assert isinstance(second, tree.Define)
-    assert isinstance(first.value, tree.Call)
-    assert isinstance(second.value, tree.Call)
-    return first.value, second.value
+    defined = parse(Source("while", text)).statements
+    first, second, third = (one.value for one in defined if isinstance(one, tree.Define))
+    assert isinstance(first, tree.Call)
+    assert isinstance(second, tree.Call)
+    return first, second, third
 
 
-def _run(env: Env, loop: WrittenLoop, value: tree.Call, span: Span) -> Value:
+def _most_turns(env: Env, loop: WrittenLoop, turn: tree.Expr) -> Poly | None:
+    """Return a bound of the turns, if some measure is seen to fall with every turn."""
+    inner = env.building(env.scope.inner())
+    with env.context.attempt(inner.scope):
+        try:
+            first = [emit(inner, value, turn.span) for value in loop.carried]
+            holders = [Var("", node.type) for node in first]
+            given = tuple(Data(Ref(var, var.type)) for var in holders)
+            number = Ref(Var("", _WHOLE), _WHOLE)
+            carried = given[0] if len(given) == 1 else ValueList(given)
+            names = {**env.names, "carried": carried, "k": Data(number)}
+            found = evaluate(Env(inner.context, inner.scope, names, calls=env.calls), turn)
+            condition, *after = [
+                emit(inner, pick_component(inner, found, j, turn.span), turn.span)
+                for j in range(1, len(first) + 2)
+            ]
+        except (Rejected, NeedsUnrolling):
+            return None
+        return most_turns(Turn(inner, holders, condition, after, first))
+
+
+def _run(
+    env: Env, loop: WrittenLoop, value: tree.Call, falls: Callable[[], Poly | None], span: Span
+) -> Value:
     """Return what a loop carries in the end: of turns whose number is known, or of turns that end by data."""
     names: list[str] = []
 
@@ -92,7 +124,7 @@ def _run(env: Env, loop: WrittenLoop, value: tree.Call, span: Span) -> Value:
         names.append(env.context.turns_name())
         return names[-1]
 
-    turns, exact = loop.counted(env, name)
+    turns, exact = loop.counted(env, name, falls)
     if exact and not names:
         many = loop.in_all(env)
         if many is None:
@@ -120,7 +152,7 @@ def _until(env: Env, loop: WrittenLoop, turns: Poly, span: Span) -> Value:
     condition = pick_component(env, ended, 1, span)
     if is_static(condition):
         message = "lengths decide when this loop ends, but no formula for its turns is found"
-        fail("T0403", message, span, hint="give the most turns there may be: `while(p, f, start, n)`")
+        fail("T0403", message, span, hint="give lengths as numbers: --shape x=8, --attr n=8")
     fold = fold_of(env, condition, span)
     for place, (var, node) in enumerate(env.scope.bindings):
         if node is fold:

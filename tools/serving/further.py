@@ -15,7 +15,8 @@ State = Mapping[str, Array]
 
 def of_layers(state: State, names: str, count: int, change: Callable[[Array], Array] = np.transpose) -> Array:
     """Return a parameter of all layers; ``names`` has its place, with the number of the layer as {}."""
-    return np.stack([change(state[names.format(i)]) for i in range(count) if names.format(i) in state])
+    there = [change(state[names.format(i)]) for i in range(count) if names.format(i) in state]
+    return np.stack(there) if there else np.zeros(0)
 
 
 def same(array: Array) -> Array:

@@ -9,7 +9,8 @@ import numpy as np
 
 from tolcost.apps.plan.door import PlannedModel
 
-from .further import FURTHER, Array
+from . import beside, linear
+from .further import FURTHER, Array, State
 
 WINDOW = {"sliding_window": 4}
 LOCAL_FIRST = {"layer_types": ["sliding_attention", "sliding_attention", "full_attention"]}
@@ -20,6 +21,12 @@ GEMMA = {"head_dim": 8, "query_pre_attn_scalar": 8, **WINDOW, **LOCAL_FIRST}
 BIASED = {"attention_bias": True, "mlp_bias": True}
 SMALL_EXPERTS = {"num_experts_per_tok": 2, "num_experts": 5, "moe_intermediate_size": 12}
 EXPERTS = {"num_experts_per_tok": 2, "num_local_experts": 5}
+LLAMA4 = {
+    "num_local_experts": 4, "num_experts_per_tok": 1, "intermediate_size_mlp": 16, "head_dim": 8,
+    "attention_chunk_size": 32, "no_rope_layers": [1, 1, 0], "moe_layers": [1, 2],
+    "layer_types": ["chunked_attention", "chunked_attention", "full_attention"],
+    "attn_temperature_tuning": False,
+}  # fmt: skip
 
 WEIGHTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "llama": ("llama", {}),
@@ -58,6 +65,11 @@ WEIGHTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "qwen2_moe": ("qwen2_moe", {**SMALL_EXPERTS, "shared_expert_intermediate_size": 16}),
     "qwen3_moe": ("qwen3_moe", {**SMALL_EXPERTS, "head_dim": 8, "norm_topk_prob": True}),
     "gpt_oss": ("gpt_oss", {**EXPERTS, **WINDOW, **LOCAL_FIRST, "head_dim": 8}),
+    "llama4_text": ("llama4_text", LLAMA4),
+    "llama4_text wider": (
+        "llama4_text",
+        {**LLAMA4, "hidden_size": 32, "num_experts_per_tok": 2, "use_qk_norm": False, "moe_layers": [2]},
+    ),
 }
 """Types with their configurations; layers with a window come first, as in the programs."""
 LATENT = {
@@ -67,14 +79,93 @@ LATENT = {
     "topk_group": 1, "routed_scaling_factor": 1.0,
 }  # fmt: skip
 BARE = {"num_attention_heads": None, "num_key_value_heads": None, "intermediate_size": None}
+MAMBA2 = {**BARE, "state_size": 5, "num_heads": 6, "head_dim": 8, "n_groups": 2, "chunk_size": 4}
+H1 = {
+    "mamba_d_ssm": 48, "mamba_n_heads": 6, "mamba_d_head": 8, "mamba_n_groups": 2, "mamba_d_state": 5,
+    "mamba_chunk_size": 4, "head_dim": 6,
+}  # fmt: skip
+JAMBA = {
+    "attn_layer_period": 8, "attn_layer_offset": 0, "expert_layer_period": 8, "expert_layer_offset": 2,
+    "num_experts": 4, "num_experts_per_tok": 2, "mamba_d_state": 5, "mamba_dt_rank": 3,
+}  # fmt: skip
+FULL_FIRST = {"layer_types": ["full_attention", "linear_attention", "linear_attention"]}
+QWEN3_NEXT = {
+    **SMALL_EXPERTS, **FULL_FIRST, "shared_expert_intermediate_size": 16, "head_dim": 16,
+    "linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 6,
+    "linear_value_head_dim": 5,
+}  # fmt: skip
 PROMPTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "deepseek_v2": ("deepseek_v2", {**LATENT, "topk_method": "greedy"}),
     "deepseek_v3": ("deepseek_v3", LATENT),
     "mamba": ("mamba", {**BARE, "state_size": 5, "time_step_rank": 3}),
+    "mamba2": ("mamba2", MAMBA2),
+    "mamba2 wider": (
+        "mamba2",
+        {**MAMBA2, "hidden_size": 32, "num_heads": 4, "head_dim": 16, "n_groups": 1, "use_bias": True},
+    ),
+    "falcon_h1": ("falcon_h1", {**H1, "mamba_rms_norm": True}),
+    "falcon_h1 wider": ("falcon_h1", {**H1, "hidden_size": 32, "tie_word_embeddings": True}),
+    "jamba": ("jamba", JAMBA),
+    "jamba wider": (
+        "jamba",
+        {
+            **JAMBA,
+            "hidden_size": 32,
+            "num_hidden_layers": 4,
+            "expert_layer_offset": 3,
+            "mamba_d_conv": 3,
+            "mamba_proj_bias": True,
+        },
+    ),
+    "qwen3_next": ("qwen3_next", QWEN3_NEXT),
+    "qwen3_next wider": (
+        "qwen3_next",
+        {**QWEN3_NEXT, "hidden_size": 32, "linear_num_value_heads": 2, "linear_conv_kernel_dim": 3},
+    ),
+    "minimax": ("minimax", {**EXPERTS, **FULL_FIRST}),
+    "minimax wider": (
+        "minimax",
+        {**EXPERTS, **FULL_FIRST, "hidden_size": 32, "head_dim": 6, "block_size": 4},
+    ),
     "rwkv": ("rwkv", {**BARE, "rescale_every": 0}),
     "bert": ("bert", {"num_key_value_heads": None, "layer_norm_eps": 1e-5}),
 }
 """Types of which a prompt alone is compared: what they keep is kept otherwise by transformers."""
+T5 = {
+    "vocab_size": 31,
+    "d_model": 24,
+    "d_kv": 6,
+    "d_ff": 20,
+    "num_layers": 3,
+    "num_heads": 4,
+    "layer_norm_epsilon": 1e-5,
+}
+WHISPER = {
+    "vocab_size": 31, "d_model": 24, "encoder_layers": 2, "decoder_layers": 3, "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4, "encoder_ffn_dim": 20, "decoder_ffn_dim": 28, "num_mel_bins": 5,
+    "max_source_positions": 7, "max_target_positions": 20, "pad_token_id": 0,
+}  # fmt: skip
+PAIRS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "t5": ("t5", T5),
+    "t5 gated": (
+        "t5",
+        {
+            **T5,
+            "d_model": 32,
+            "num_decoder_layers": 2,
+            "feed_forward_proj": "gated-gelu",
+            "tie_word_embeddings": False,
+        },
+    ),
+    "whisper": ("whisper", WHISPER),
+    "whisper wider": ("whisper", {**WHISPER, "d_model": 32, "encoder_layers": 3, "decoder_layers": 2}),
+}
+"""Types of two parts, of which the first reads something else than the second."""
+
+BESIDE: Mapping[str, Callable[[State, PlannedModel], dict[str, Array]]] = {
+    "t5": beside.t5, "whisper": beside.whisper, "mamba2": beside.mamba2, "falcon_h1": beside.mamba2,
+    "jamba": linear.jamba, "qwen3_next": linear.qwen3_next, "minimax": linear.minimax,
+}  # fmt: skip
 
 LAYERS = (
     "model.layers", "transformer.h", "model.decoder.layers", "gpt_neox.layers", "transformer.blocks",
@@ -147,8 +238,11 @@ def drawn(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
 
 def parameters(kind: str, state: Mapping[str, Array], model: PlannedModel) -> dict[str, Array]:
     """Return the parameters of the program from those of a module, by name."""
-    if kind in FURTHER:
-        return FURTHER[kind](state, model)
+    of_kind = FURTHER.get(kind) or BESIDE.get(kind)
+    if of_kind is not None:
+        return {name: value for name, value in of_kind(state, model).items() if value.size}
+    if kind == "llama4_text":
+        state = {name.replace("feed_forward.", "mlp."): value for name, value in state.items()}
     prefix = next(one for one in LAYERS if any(name.startswith(f"{one}.0.") for name in state))
     found = _layers(kind, state, prefix, model)
     tokens = next(one for one in TOKENS if f"{one}.weight" in state)
@@ -189,7 +283,7 @@ def _layers(kind: str, state: Mapping[str, Array], prefix: str, model: PlannedMo
             if key is not None:
                 long = "long_" if kind.startswith("olmo") and name != "sinks" else ""
                 put(f"{long}{name}", own[key] + (1 if kind.startswith("gemma") else 0))
-        _experts(own, put)
+        _experts(kind, own, put)
     return {name: np.stack(values) for name, values in found.items()}
 
 
@@ -232,13 +326,13 @@ def _ordered(kind: str, name: str, value: Array, model: PlannedModel) -> Array:
         apart = value.reshape(*lead, g, r + 2, e)
         parts = apart[..., :r, :], apart[..., r : r + 1, :], apart[..., r + 1 :, :]
         return np.concatenate([part.reshape(*lead, -1) for part in parts], axis=-1)
-    if kind.startswith("cohere") and name != "qkv":
+    if (kind.startswith("cohere") or kind == "llama4_text") and name != "qkv":
         heads = value.reshape(*lead, -1, e)
         return np.concatenate([heads[..., ::2], heads[..., 1::2]], axis=-1).reshape(*lead, -1)
     return value
 
 
-def _experts(own: Mapping[str, Array], put: Callable[[str, Array], None]) -> None:
+def _experts(kind: str, own: Mapping[str, Array], put: Callable[[str, Array], None]) -> None:
     both = next((own[one] for one in own if one.endswith("experts.gate_up_proj")), None)
     if both is None:
         return
@@ -251,6 +345,8 @@ def _experts(own: Mapping[str, Array], put: Callable[[str, Array], None]) -> Non
         put("downs", down)
         put("down_biases", own["mlp.experts.down_proj_bias"])
         return
+    if kind == "llama4_text":  # the other way round, too
+        both, down = both.swapaxes(1, 2), down.swapaxes(1, 2)
     half = both.shape[1] // 2
     put("gates", both[:, :half].swapaxes(1, 2))
     put("ups", both[:, half:].swapaxes(1, 2))

@@ -142,6 +142,16 @@ CASES += both(
     },
 )
 MAMBA = {"hidden_size": 48, "state_size": 7, "num_hidden_layers": 3, "vocab_size": 101, "time_step_rank": 5}
+JAMBA = SMALL | {
+    "attn_layer_period": 2, "attn_layer_offset": 1, "expert_layer_period": 2, "expert_layer_offset": 0,
+    "num_experts": 4, "num_experts_per_tok": 2, "mamba_d_state": 7, "mamba_dt_rank": 5,
+}  # fmt: skip
+LINEAR = {"layer_types": ["linear_attention", "linear_attention", "full_attention"]}
+MORE_LINEAR = {"layer_types": ["full_attention", "linear_attention"] * 2 + ["full_attention"]}
+NEXT = {
+    **QWEN_EXPERTS, "shared_expert_intermediate_size": 40, "head_dim": 16, "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4, "linear_key_head_dim": 6, "linear_value_head_dim": 5,
+}  # fmt: skip
 MAMBA2 = {
     "hidden_size": 48,
     "state_size": 10,
@@ -161,6 +171,15 @@ H1 = SMALL | {
 CASES += [
     ("mamba", MAMBA),
     ("mamba", MAMBA | {"hidden_size": 64, "conv_kernel": 3, "use_bias": True}),
+    ("jamba", JAMBA),
+    (
+        "jamba",
+        OTHER | {**JAMBA, "hidden_size": 96, "num_hidden_layers": 5, "num_experts": 3, "mamba_d_conv": 3},
+    ),
+    ("qwen3_next", SMALL | NEXT | LINEAR),
+    ("qwen3_next", OTHER | NEXT | MORE_LINEAR | {"linear_value_head_dim": 7, "linear_conv_kernel_dim": 3}),
+    ("minimax", SMALL | EXPERTS | LINEAR),
+    ("minimax", OTHER | EXPERTS | MORE_LINEAR | {"head_dim": 12}),
     ("mamba2", MAMBA2),
     ("mamba2", MAMBA2 | {"num_hidden_layers": 5, "conv_kernel": 3, "state_size": 6}),
     ("falcon_h1", H1),
@@ -316,6 +335,7 @@ def run(model: Any, config: Any, prompt: int) -> list[dict[str, Any]]:
     angles = sum(sum(counts[name].values()) for name in places)
     kept = getattr(found, key)
     layers = [{"all": one} for one in kept] if key == "state" else [vars(layer) for layer in kept.layers]
+    layers += [{"states": one} for one in getattr(kept, "linear_cache", ())]  # of MiniMax
     held = sum(value.numel() for layer in layers for value in _tensors(layer.values()))
     macs = (counter.get_total_flops() - angles) // 2
     return [{"batch": batch, "past": prompt, "macs": macs, "kept": held}]

@@ -27,9 +27,11 @@ def run_program(model: PlannedModel, given: Mapping[str, Array], past: int, abso
     numbers = {"t": past, "u": min(past, max(window - 1, 0))}
     (texts, new) = given["ids"].shape
     known = {**model.lengths, **numbers, "b": texts, "s": new}
+    if "source" in given:
+        known["x"] = given["source"].shape[1]
     tree = parse(source)
     named = {one.name for one in tree.statements if isinstance(one, InputDecl) and one.kind == "attr"}
-    own = {} if absorbed else model.family.reading
+    own = {} if absorbed or past else model.family.reading
     attrs = {**model.attrs, **own, **{k: v for k, v in known.items() if k in named}}
     attrs |= {"all_logits": True} if "all_logits" in named else {}
     program = lower_source(source, open_library(()), arguments(tree, None, attrs)).program

@@ -19,12 +19,19 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
-from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSpeechSeq2Seq,
+)
+from transformers.models.t5.modeling_t5 import T5Attention
 
 from tolcost.apps.plan.door import PlannedModel, model_in
 from tolcost.platform import with_deep_stack
 
-from .layouts import PROMPTS, WEIGHTS, Array, drawn, parameters
+from .layouts import PAIRS, PROMPTS, WEIGHTS, Array, drawn, parameters
 from .run import run_program
 
 SIZE = {
@@ -43,6 +50,8 @@ SIZE = {
 BATCH, PROMPT = 2, 6
 CASES = ("gemma2", "mixtral", "gpt_oss", "cohere2")
 """What the tests run again."""
+PAIRED = ("cohere", "llama4")
+"""Types that turn neighbours of a head, and not halves."""
 
 
 def cache_of(model: PlannedModel, cache: Any, past: int) -> dict[str, Array]:
@@ -50,7 +59,7 @@ def cache_of(model: PlannedModel, cache: Any, past: int) -> dict[str, Array]:
     m, window = model.lengths.get("m", 0), model.lengths.get("window", 1)
     near = min(past, max(window - 1, 0))
     layers = [(one.keys.double().numpy(), one.values.double().numpy()) for one in cache.layers]
-    if model.family.name.startswith("cohere"):  # halves of a head, where the module has pairs
+    if model.family.name.startswith(PAIRED):  # halves of a head, where the module has pairs
         layers = [(np.concatenate([k[..., ::2], k[..., 1::2]], -1), v) for k, v in layers]
     heads = model.lengths["g"]
 
@@ -78,24 +87,35 @@ def angles(module: Any, model: PlannedModel, past: int, new: int) -> dict[str, A
     types = getattr(rotary, "layer_types", None)
     both = rotary(x, places, sorted(types)[0]) if types else rotary(x, places)
     cos, sin = (both.real, both.imag) if isinstance(both, torch.Tensor) else both
-    pairs = model.family.name.startswith("cohere")
+    pairs = model.family.name.startswith("cohere")  # which has each angle twice, one beside the other
     step = slice(None, None, 2) if pairs else slice(None, model.lengths["c"])
     return {"cosines": cos[0].double().numpy()[:, step], "sines": sin[0].double().numpy()[:, step]}
 
 
-def built(kind: str, more: Mapping[str, Any]) -> tuple[Any, dict[str, Array], dict[str, Any]]:
+def built(
+    kind: str, more: Mapping[str, Any], sizes: Mapping[str, Any] = SIZE
+) -> tuple[Any, dict[str, Array], dict[str, Any]]:
     """Return a module, its parameters, and its configuration."""
-    said = {key: value for key, value in {**SIZE, **more}.items() if value is not None or key not in SIZE}
+    said = {key: value for key, value in {**sizes, **more}.items() if value is not None or key not in sizes}
     config = AutoConfig.for_model(kind, **said)
     config._experts_implementation = "eager"  # grouped products take no doubles
-    of_type = AutoModelForMaskedLM if kind == "bert" else AutoModelForCausalLM
-    module = of_type.from_config(config, attn_implementation="eager").double().eval()
+    of_type = OF_TYPE.get(kind, AutoModelForCausalLM)
+    # eager attention of Falcon adds its bias by place twice: to the scores, and in the mask
+    attention = "sdpa" if more.get("alibi") else "eager"
+    module = of_type.from_config(config, attn_implementation=attention).double().eval()
     state = drawn({name: tuple(tensor.shape) for name, tensor in module.named_parameters()})
     with torch.no_grad():
         for name, tensor in module.named_parameters():
             tensor.copy_(torch.from_numpy(state[name]))
     told = json.loads(json.dumps({k: v for k, v in config.to_dict().items() if v is not None}, default=str))
+    if "tie_word_embeddings" in more:  # T5 always says that it has one matrix
+        told["tie_word_embeddings"] = more["tie_word_embeddings"]
     return module, state, told
+
+
+OF_TYPE = {
+    "bert": AutoModelForMaskedLM, "t5": AutoModelForSeq2SeqLM, "whisper": AutoModelForSpeechSeq2Seq,
+}  # fmt: skip
 
 
 def off(ours: Array, theirs: Array) -> float:
@@ -147,11 +167,57 @@ def compared(kind: str, more: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def buckets(model: PlannedModel, config: Any, past: int, source: int) -> dict[str, Array]:
+    """Return the numbers of the biases by distance, of what is read and of what is made."""
+
+    def told(queries: torch.Tensor, keys: torch.Tensor, ways: bool) -> Array:
+        far = keys[None, :] - queries[:, None]
+        most = config.relative_attention_max_distance
+        return T5Attention._relative_position_bucket(far, ways, model.lengths["w"], most).numpy()
+
+    read = torch.arange(source)
+    made = torch.arange(past + 1)
+    return {"source_distances": told(read, read, True), "distances": told(made[past:], made, False)}
+
+
+def compared_pair(kind: str, more: Mapping[str, Any]) -> dict[str, Any]:
+    """Compare a type of two parts: as the first reads, and for another token."""
+    module, state, told = built(kind, more, {})
+    model, config = model_in(told, kind), module.config
+    torch.manual_seed(1)
+    hears = kind == "whisper"
+    read = torch.randint(1, told["vocab_size"], (BATCH, PROMPT))
+    sound = torch.randn(BATCH, model.lengths.get("q", 1), 2 * model.lengths.get("x", 1), dtype=torch.float64)
+    start = read if hears else torch.zeros((BATCH, 1), dtype=torch.long)
+    given = {"input_features": sound} if hears else {"input_ids": read}
+    ids = torch.randint(1, told["vocab_size"], (BATCH, 1))
+    with torch.no_grad():
+        first = module(**given, decoder_input_ids=start, use_cache=True)
+        cache, states = first.past_key_values, (first.encoder_last_hidden_state,)
+        other = "sound_" if hears else "source_"
+        names = {"": cache.self_attention_cache, other: cache.cross_attention_cache}
+        kept = {
+            f"{name}{which}": np.stack([getattr(one, which).numpy().copy() for one in layers.layers])
+            for name, layers in names.items() for which in ("keys", "values")
+        }  # fmt: skip
+        second = module(encoder_outputs=states, decoder_input_ids=ids, past_key_values=cache, use_cache=True)
+    weights = parameters(kind, state, model)
+    weights |= {"sound": sound.numpy()} if hears else {"source": read.numpy()}
+    found: dict[str, Any] = {}
+    for name, piece, past, theirs in (
+        ("prompt", start, 0, first.logits), ("token", ids, start.shape[1], second.logits),
+    ):  # fmt: skip
+        far = {} if hears else buckets(model, config, past, PROMPT)
+        ours = run_program(model, {**weights, **far, **(kept if past else {}), "ids": piece.numpy()}, past)
+        found[name] = off(ours, theirs.numpy())
+    return found
+
+
 def main(file: str, cases: str, *types: str) -> None:
     rows, kept = {}, []
-    for name in types or (*WEIGHTS, *PROMPTS):
-        kind, more = (WEIGHTS | PROMPTS)[name]
-        compare = compared_prompt if name in PROMPTS else compared
+    for name in types or (*WEIGHTS, *PROMPTS, *PAIRS):
+        kind, more = {**WEIGHTS, **PROMPTS, **PAIRS}[name]
+        compare = compared_pair if name in PAIRS else compared_prompt if name in PROMPTS else compared
         row = with_deep_stack(lambda kind=kind, more=more, compare=compare: compare(kind, more))
         case = row.pop("case", None)
         if name in CASES:

@@ -27,6 +27,7 @@ from tolcost.elaborate.values import (
     Missing,
     Results,
     Value,
+    View,
     frozen,
     is_static,
 )
@@ -121,7 +122,8 @@ class _Kinds(Struct, eq=False):
 
     def of_function(self, env: Env, function: Closure, args: Sequence[Value], span: Span) -> Value:
         """Return the result of a function, without its inside."""
-        given = dict(zip(function.params, args, strict=True))
+        tables = ((_of_table(env, arg, span) if isinstance(arg, View) else arg) for arg in args)
+        given = dict(zip(function.params, tables, strict=True))
 
         def lowered(own: dict[str, Argument]) -> Elaborated:
             parsed = read_program(Source(function.name, self._text(function, own)), self.specs)
@@ -179,6 +181,11 @@ class _Kinds(Struct, eq=False):
 
     def _outside(self, space: str) -> str:
         return "R" if space == self.space else space
+
+
+def _of_table(env: Env, table: View, span: Span) -> Data:
+    """Return the node of a table: a call takes all its entries, whether they depend on data or not."""
+    return Data(emit(env, table, span))
 
 
 def _declared(name: str, value: Argument) -> str:

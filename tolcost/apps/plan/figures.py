@@ -31,6 +31,7 @@ FUNCTIONS = frozenset(
         "chosen",
         "scanned",
         "scanned_heads",
+        "recalled",
         "remembered",
     }
 )
