@@ -296,35 +296,32 @@ def _total(constant: int, terms: Sequence[tuple[int, int]]) -> Step:
     return lambda slots: sum(map(mul, factors, pick(slots)), constant)
 
 
-def _symbol_step(steps: _Steps, symbol: Symbol) -> Step:
-    return lambda slots: slots[0][symbol]
-
-
-def _floor_step(steps: _Steps, floor: Floor) -> Step:
+def _floor_step(steps: _Steps, floor: Floor) -> int:
     divisor = floor.q.constant
     if divisor is None or divisor < 1:
         return _step_by_meaning(steps, floor)
     top = steps.form(floor.p)
-    return lambda slots: slots[top] // divisor
+    return steps.add(lambda slots: slots[top] // divisor)
 
 
-def _clip_step(steps: _Steps, clip: Relu) -> Step:
+def _clip_step(steps: _Steps, clip: Relu) -> int:
     inside = steps.form(clip.p)
-    return lambda slots: max(slots[inside], 0)
+    return steps.add(lambda slots: max(slots[inside], 0))
 
 
-def _sum_step(steps: _Steps, generator: Sum) -> Step:
-    return lambda slots: _generator_at(generator, slots[0])
-
-
-def _step_by_meaning(steps: _Steps, generator: Composite) -> Step:
+def _step_by_meaning(steps: _Steps, generator: Composite) -> int:
     meaning, parts = MEANING[type(generator)], [steps.form(part) for part in generator.parts]
-    return lambda slots: meaning(generator, *[slots[part] for part in parts])
+    return steps.add(lambda slots: meaning(generator, *[slots[part] for part in parts]))
 
 
-STEPS: RuleTable[Rule[Step]] = RuleTable(
+STEPS: RuleTable[Rule[int]] = RuleTable(
     "step",
-    {Symbol: _symbol_step, Floor: _floor_step, Relu: _clip_step, Sum: _sum_step},
+    {
+        Symbol: lambda steps, symbol: steps.add(lambda slots: slots[0][symbol]),
+        Floor: _floor_step,
+        Relu: _clip_step,
+        Sum: lambda steps, generator: steps.add(lambda slots: _generator_at(generator, slots[0])),
+    },
     otherwise=_step_by_meaning,
 )
 
@@ -360,11 +357,9 @@ class _Steps(FormWalk[int, int]):
             slot = self.products[pair]
         return slot
 
-    def generator(self, generator: Generator) -> int:
-        """Return the slot of a generator."""
-        if generator not in self.done:
-            self.done[generator] = self.add(self.rules[type(generator)](self, generator))
-        return self.done[generator]
+    def pick(self, p: Poly) -> Callable[[Slots], int]:
+        """Return what takes the value of a form out of the slots."""
+        return itemgetter(self.form(p))
 
     def run(self, values: Mapping[Symbol, int]) -> Slots:
         """Compute all slots at a point."""
@@ -384,7 +379,8 @@ def prepared_all(asked: Sequence[Poly | Cond]) -> Callable[[Mapping[Symbol, int]
     """
     steps = _Steps()
     found = [
-        steps.form(one) if isinstance(one, Poly) else steps.add(_DECIDED.of(one, steps.form)) for one in asked
+        steps.form(one) if isinstance(one, Poly) else steps.add(_DECISIONS.of(one, steps.pick))
+        for one in asked
     ]
 
     def function(values: Mapping[Symbol, int]) -> list[int]:
@@ -392,16 +388,6 @@ def prepared_all(asked: Sequence[Poly | Cond]) -> Callable[[Mapping[Symbol, int]
         return [slots[slot] for slot in found]
 
     return function
-
-
-_DECIDED: Logic[int, Callable[[Slots], bool]] = Logic(
-    lambda slot: lambda slots: slots[slot] >= 0,
-    lambda slot: lambda slots: slots[slot] == 0,
-    lambda slot: lambda slots: slots[slot] != 0,
-    lambda value: lambda _: value,
-    lambda parts: partial(_all_hold, tuple(parts)),
-    lambda parts: partial(_any_holds, tuple(parts)),
-)
 
 
 def _all_hold(parts: tuple[Callable[[Any], bool], ...], given: object) -> bool:
@@ -461,14 +447,15 @@ def prepared_cond(cond: Cond) -> PointCondition:
     >>> prepared_cond(ge(n - 3))({the_symbol(n): 2})
     False
     """
-    return _PREPARED.of(cond, prepared)
+    return _DECISIONS.of(cond, prepared)
 
 
-_PREPARED: Logic[PointFunction, PointCondition] = Logic(
-    lambda amount: lambda values: amount(values) >= 0,
-    lambda amount: lambda values: amount(values) == 0,
-    lambda amount: lambda values: amount(values) != 0,
+_DECISIONS: Logic[Callable[[Any], int], Callable[[Any], bool]] = Logic(
+    lambda amount: lambda given: amount(given) >= 0,
+    lambda amount: lambda given: amount(given) == 0,
+    lambda amount: lambda given: amount(given) != 0,
     lambda value: lambda _: value,
     lambda parts: partial(_all_hold, tuple(parts)),
     lambda parts: partial(_any_holds, tuple(parts)),
 )
+"""Conditions as functions, of what their amounts are functions of."""

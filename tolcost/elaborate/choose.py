@@ -155,7 +155,7 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
 
 
 def choose_sequence(
-    env: Env, condition: Cond | Node, then: Side, other: Side, span: Span, free: bool = True
+    env: Env, condition: Cond | Node, then: Side, other: Side, span: Span, static: bool = True
 ) -> Value:
     """Choose between sequences of equal length, as one list, so that each side is computed once."""
     (then_env, a), (other_env, b) = then, other
@@ -166,7 +166,7 @@ def choose_sequence(
         return a
     for x, y in zip(left, right, strict=True):
         _check_capacities(capacity(x), capacity(y), span)
-    chosen = select(env, condition, (then_env, ValueList(left)), (other_env, ValueList(right)), span, free)
+    chosen = select(env, condition, (then_env, ValueList(left)), (other_env, ValueList(right)), span, static)
     node = env.scope.bind(emit(env, chosen, span))
     parts = components(env, Data(node), span)
     return rebuild_sequence(a, _group_components(iter(parts), map(capacity, left)))
@@ -199,8 +199,8 @@ def _ranks(env: Env, value: Value, span: Span) -> tuple[int, ...]:
     found: list[int] = []
     for leaf in leaves(value):
         value = plain(leaf)
-        opaque = is_function(value) or isinstance(value, (Missing, str, Spaces))
-        found += [-1] if opaque else map(len, component_shapes(env, value, span))
+        no_tol = is_function(value) or isinstance(value, (Missing, str, Spaces))
+        found += [-1] if no_tol else map(len, component_shapes(env, value, span))
     return tuple(found)
 
 
@@ -336,8 +336,10 @@ def _merged_shape(
     return tuple(merge_integers(condition, x, y) for x, y in zip(a, b, strict=True))
 
 
-def select(env: Env, condition: Cond | Node, then: Side, other: Side, span: Span, free: bool = True) -> Value:
-    """Build a Select; if the condition is static (``free``) and both values are, the result stays static.
+def select(
+    env: Env, condition: Cond | Node, then: Side, other: Side, span: Span, static: bool = True
+) -> Value:
+    """Build a Select; if the condition is ``static`` and both values are, the result stays static.
 
     A condition on data is computed, and counts, even if both sides are equal.
     """
@@ -345,14 +347,14 @@ def select(env: Env, condition: Cond | Node, then: Side, other: Side, span: Span
     if isinstance(a, Seq) or isinstance(b, Seq):
         fail("T0407", "a sequence cannot depend on a condition that is not known while compiling", span)
     left, right = align(then_env, a, other_env, b, span)
-    if left is right and free:
+    if left is right and static:
         return Data(left)
     parts = tuple(
         Part(_merged_shape(env, condition, p.shape, q.shape, span), p.space)
         for p, q in zip(left.type, right.type, strict=True)
     )
     node = Select(condition, then_env.scope.block(left), other_env.scope.block(right), parts, span)
-    return made_of(env, node, a, b) if free else Data(node)
+    return made_of(env, node, a, b) if static else Data(node)
 
 
 def align(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) -> tuple[Node, Node]:
@@ -388,7 +390,7 @@ def where_form(env: Env, expr: tree.Call) -> Value | Results:
         return _static_choice(env, decide(env, holds), expr)
     check_condition("where", condition, expr.span)
     if isinstance(condition, StaticNode):
-        return _opaque_choice(env, condition, expr)
+        return _choice_at_run(env, condition, expr)
     then, other = (entry(evaluate(env, a)) for a in expr.args[1:])
     try:
         return choose_by_data(env, condition, then, other, expr.span)
@@ -405,7 +407,7 @@ def choose_form(env: Env, expr: tree.Call) -> Value | Results:
     if holds is not None:
         return _static_choice(env, decide(env, holds), expr)
     check_condition("choose", condition, expr.span)
-    return _opaque_choice(env, condition, expr)
+    return _choice_at_run(env, condition, expr)
 
 
 def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Results:
@@ -477,14 +479,14 @@ def _only_case(env: Env, condition: Cond, case: tree.Expr, fault: Fault, span: S
 _NO_TOL = (Seq, Missing, Spaces, str)
 
 
-def _opaque_choice(env: Env, condition: Value, expr: tree.Call) -> Value:
-    node, free = index_node(env, condition, expr.span, "a condition"), is_static(condition)
+def _choice_at_run(env: Env, condition: Value, expr: tree.Call) -> Value:
+    node, static = index_node(env, condition, expr.span, "a condition"), is_static(condition)
     sides = []
     for side in expr.args[1:]:
         inner = env.building(env.scope.inner())
         sides.append((inner, entry(evaluate(inner, side))))
     (ea, a), (eb, b) = sides
-    if free and is_static(a) and is_static(b) and a == b:
+    if static and is_static(a) and is_static(b) and a == b:
         env.context.asked += 1  # no node remains to show that the condition would count if it were data
         return a
     if isinstance(a, Seq) and isinstance(b, Seq):
@@ -495,8 +497,8 @@ def _opaque_choice(env: Env, condition: Value, expr: tree.Call) -> Value:
     if holds is not None and _ranks(ea, a, expr.span) != _ranks(eb, b, expr.span):
         return _take_side(env, holds, sides[0], sides[1], expr.span)
     if isinstance(a, Seq) and isinstance(b, Seq):
-        return choose_sequence(env, node, (ea, a), (eb, b), expr.span, free)
-    return select(env, node, (ea, a), (eb, b), expr.span, free)
+        return choose_sequence(env, node, (ea, a), (eb, b), expr.span, static)
+    return select(env, node, (ea, a), (eb, b), expr.span, static)
 
 
 def _truth_of_data(env: Env, condition: Value) -> bool | None:

@@ -197,7 +197,7 @@ def may_be_known(step: Step, start: Items) -> bool:
     if seems is None:
         return True
     every = zip(start, *seems, strict=True)
-    return any(_is_whole(item) and not late and not longer for item, late, longer in every)
+    return any(_is_whole(item) and not data and not longer for item, data, longer in every)
 
 
 def _is_whole(value: Value) -> bool:
@@ -238,8 +238,8 @@ def _peel(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_sta
     if settled:
         env.scope.absorb(inner.scope)
         return bound
-    late = tuple([a if is_static(b) else _carry_on(env, b, a, step.span) for a, b in pairs])
-    return _peel(env, step, late, shape, maybe_static)
+    begin = tuple([a if is_static(b) else _carry_on(env, b, a, step.span) for a, b in pairs])
+    return _peel(env, step, begin, shape, maybe_static)
 
 
 def _first_and_rest(env: Env, step: Step, start: Items, size: Poly, maybe_static: bool) -> Value | None:

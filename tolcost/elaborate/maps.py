@@ -307,8 +307,8 @@ def under_coordinates(env: Env, shape: Shape, at: At, pattern: CoordinateNames, 
         with env.context.attempt(inner.scope) as trial:
             value = at(inner, coords)
             items = value.items if isinstance(value, ValueList) else (value,)
-            free = tuple([is_static(item) and not isinstance(item, Seq) for item in items])
-            data = [emit(inner, v, span) for v, f in zip(items, free, strict=True) if not f]
+            static = tuple([is_static(item) and not isinstance(item, Seq) for item in items])
+            data = [emit(inner, v, span) for v, known in zip(items, static, strict=True) if not known]
             trial.keep()
         laid = make_build(coords, shape, inner.scope.block(pack(tuple(data))), span) if data else None
     except NeedsUnrolling as needs:
@@ -321,20 +321,20 @@ def under_coordinates(env: Env, shape: Shape, at: At, pattern: CoordinateNames, 
             span,
             lambda e, rest, a: under_coordinates(e, rest, a, CoordinateNames(), span),
         )
-    if laid is not None and not any(free):
+    if laid is not None and not any(static):
         return Data(laid)
-    views = [_static_view(env, at, shape, coords, v, j, span) for j, v in enumerate(items) if free[j]]
+    views = [_static_view(env, at, shape, coords, v, j, span) for j, v in enumerate(items) if static[j]]
     if laid is None:
         return ValueList(tuple(views)) if isinstance(value, ValueList) else views[0]
-    return _interleave(env.scope.bind(laid), views, free)
+    return _interleave(env.scope.bind(laid), views, static)
 
 
-def _interleave(laid: Node, views: list[Value], free: tuple[bool, ...]) -> ValueList:
+def _interleave(laid: Node, views: list[Value], static: tuple[bool, ...]) -> ValueList:
     """Assemble a list from static components and the components that a node computes."""
-    size = len(free) - sum(free)
+    size = len(static) - sum(static)
     computed = iter([component(laid, j + 1) if size > 1 else laid for j in range(size)])
-    static = iter(views)
-    return ValueList(tuple(next(static) if f else Data(next(computed)) for f in free))
+    formulas = iter(views)
+    return ValueList(tuple(next(formulas) if known else Data(next(computed)) for known in static))
 
 
 def _static_view(

@@ -40,10 +40,10 @@ def guess_growth(step: Step, size: int) -> tuple[tuple[bool, ...], tuple[int, ..
     if len(made) != size:
         return None
     needs = [needs for needs, _ in made]
-    late = {j for j, needed in enumerate(needs, start=1) if 0 in needed}
-    while more := {j for j, needed in enumerate(needs, start=1) if needed & late} - late:
-        late |= more
-    return tuple([j in late for j in range(1, size + 1)]), tuple([longer for _, longer in made])
+    data = {j for j, needed in enumerate(needs, start=1) if 0 in needed}
+    while more := {j for j, needed in enumerate(needs, start=1) if needed & data} - data:
+        data |= more
+    return tuple([j in data for j in range(1, size + 1)]), tuple([longer for _, longer in made])
 
 
 class _Reading(Struct):

@@ -225,9 +225,9 @@ def _run_once(
 
 
 class _Kind(NamedTuple):
-    """The kind of one loop-carried value: whether it is data (``late``), and its space."""
+    """The kind of one loop-carried value: whether it is data, and its space."""
 
-    late: bool
+    is_data: bool
     space: str
 
 
@@ -254,7 +254,7 @@ def _kinds_of_all(values: list[Value]) -> Kinds:
 
 
 def _join_kinds(one: _Kind, other: _Kind) -> _Kind:
-    return one if one == other else _Kind(one.late or other.late, join_spaces(one.space, other.space))
+    return one if one == other else _Kind(one.is_data or other.is_data, join_spaces(one.space, other.space))
 
 
 def _kinds(value: Value) -> Kinds:
@@ -281,8 +281,8 @@ def _to_kinds(env: Env, value: Value, kinds: Kinds, span: Span) -> Value:
     if isinstance(value, Data):
         node = in_spaces(value.node, tuple(kind.space for kind in kinds))
         return value if node is value.node else Data(node)
-    ((late, space),) = kinds
-    if not late:
+    ((is_data, space),) = kinds
+    if not is_data:
         return _static_in(env, value, space, span)
     if isinstance(value, Vec) and not value.static:
         items = [_to_kinds(env, item, kinds, span) for item in value.items]
@@ -310,20 +310,20 @@ def _as_data(env: Env, value: Value, span: Span) -> Value:
 
 
 def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
-    """Fold statics: by numbers, by a sum in closed form, or by a free Fold.
+    """Fold statics: by numbers, by a sum in closed form, or by a static Fold.
 
     Returns the data fold if a step turns out to be data, and None if the IR cannot express the fold.
     """
-    free = _probe(env, step, start, shape)
-    if free is None or not is_static(free):
-        return free
-    start, step = _in_spaces_of(env, start, free, step.span), _SpacedStep(step, free)
+    folded = _probe(env, step, start, shape)
+    if folded is None or not is_static(folded):
+        return folded
+    start, step = _in_spaces_of(env, start, folded, step.span), _SpacedStep(step, folded)
     numbers = known(shape)
     size = UNROLL_LIMIT + 1 if numbers is None else math.prod(numbers)
     if isinstance(plain(start), Poly) and size > _FEW_STEPS:
         closed = _fold_in_closed_form(env, step, start, shape)
         if closed is not None:
-            return _in_fold_space(env, closed, free)
+            return _in_fold_space(env, closed, folded)
     if numbers is not None and size <= UNROLL_LIMIT:
         return _entry_by_entry(env, step, start, grid(numbers))
     if isinstance(start, _NO_TOL):
@@ -331,7 +331,7 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
     steady = (
         None if isinstance(start, (ValueList, Vec, View)) else _fold_final_at_once(env, step, start, shape)
     )
-    return free if steady is None else _in_fold_space(env, steady, free)
+    return folded if steady is None else _in_fold_space(env, steady, folded)
 
 
 class _SpacedStep(WrappedStep, frozen=True):
@@ -368,7 +368,7 @@ def _in_fold_space(env: Env, value: Value, folded: Value) -> Value:
 
 
 def _probe(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
-    """Build the fold as a free one, to find out whether its steps stay static."""
+    """Build the fold as a static one, to find out whether its steps stay static."""
     if isinstance(start, _NO_TOL):
         return _probe_first_step(env, step, start, shape)
     return fold_under_coordinates(env, step, start, shape, maybe_static=True)
