@@ -21,7 +21,8 @@ def test_every_operator_is_held_or_has_a_reason() -> None:
     library = open_library()
     assert set(library.names("")) <= ROWS.keys()
     held = [row for row in ROWS.values() if is_held(row)]
-    assert len([row for row in held if row.get("torch")]) >= 150
+    by_torch = [row["operator"] for row in held if row.get("torch")]
+    assert len([name for name in by_torch if not name.startswith("com.microsoft.")]) >= 150
     assert len([row for row in held if row["shapes"] > 1]) >= 150
     assert not [row["operator"] for row in ROWS.values() if row.get("wrong")]
     assert all(row["counted"] >= row.get("torch", 0) + row.get("differences", 0) for row in held)

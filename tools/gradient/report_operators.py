@@ -26,12 +26,14 @@ The gradient of each operator is derived from its definition, printed, read agai
 of ONNX's node tests, of the cases recorded from onnxruntime and a few of our own, in float64: moved a
 little, and then at other lengths with the same derived program. At each point it is compared with
 torch.autograd (PyTorch {torch}), where a function of PyTorch has the value of the definition, and with
-central differences of the operator's own value elsewhere. What a run of the gradient counts is compared
-with its closed form. Operators of onnxruntime that take whole numbers stay at the lengths of their cases:
-these numbers are offsets, and longer tensors of them would be no input.
+central differences of the operator's own value elsewhere. Where PyTorch has no such function, some are
+composed of its functions, after the text of ONNX's specification (`tools/gradient/torch_rarer.py`). What a
+run of the gradient counts is compared with its closed form. Operators of onnxruntime that take whole
+numbers stay at the lengths of their cases: these numbers are offsets, and longer tensors of them would be
+no input.
 
-| operators | ONNX's own domain | other domains |
-|---|---:|---:|
+| operators | ONNX's own domain | its domains of classic models and previews | onnxruntime |
+|---|---:|---:|---:|
 {totals}
 
 **{held} operators are held: {by_torch} to PyTorch, {by_differences} to differences alone.** {two} of them
@@ -55,6 +57,8 @@ gradient of PyTorch there. {other} do not:
 - **LeakyRelu, PRelu, Elu, Selu at 0.** Both sides have a slope there. ONNX's definition takes the right
   one, with `x < 0` for the other; PyTorch takes the left one. The derivative is that of the branch which
   the definition takes.
+- **RoiAlign** takes the maximum of products. At whole numbers several are equal but for their rounding, so
+  that it depends on the order of operations which of them is the largest.
 - **A root of 0**, of a window of zeros in LpPool, has no derivative: the derived gradient is no number there,
   and PyTorch's is 0.
 
@@ -213,11 +217,19 @@ def _totals(rows: list[Row]) -> str:
     return _lines(
         (
             one,
-            sum(kind(row) == one and "." not in row["operator"] for row in rows),
-            sum(kind(row) == one and "." in row["operator"] for row in rows),
+            *(
+                sum(kind(row) == one and _owner(row) == owner for row in rows)
+                for owner in ("", "onnx", "microsoft")
+            ),
         )
         for one in kinds
     )
+
+
+def _owner(row: Row) -> str:
+    """Return whose domain an operator is of: ai.onnx.ml is one of ONNX, com.microsoft is onnxruntime's."""
+    parts: list[str] = row["operator"].split(".")
+    return parts[1] if len(parts) > 1 else ""
 
 
 def _told(kept: Mapping[str, int]) -> str:
