@@ -238,7 +238,8 @@ def _rows(cost: Located, view: CostView) -> Iterator[FigureRow]:
         if leading is not None and len(text_of(leading)) < max(_LONG, len(text_of(cost.total.eops)) // 2):
             yield FigureRow("grows as", leading, level=1, general=True)
         most = cost.study.at_most if strong else None
-        if most is not None:
+        told = cost.point.values if _point_shown(cost, view) else {}
+        if most is not None and any(s.kind == "data" and s not in told for s in cost.total.eops.free):
             yield FigureRow("at most", most, value(most), "whatever data decides", level=1)
         for part in measure.parts:
             label = f"{part.name} {part.space}".rstrip()

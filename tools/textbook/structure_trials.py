@@ -106,7 +106,7 @@ def linear_probing(rng: Rng, size: int) -> Trial:
 
 
 def union_find(rng: Rng, size: int) -> Trial:
-    """Vertices are in one set if a path leads from one to the other; roots are told by the number of a member."""
+    """Vertices are in one set if a path leads from one to the other; a root is told by its number."""
     n = size + 1
     one, other = rng.integers(1, n + 1, (2, size))
     parent, members = list(range(n + 1)), [1] * (n + 1)
