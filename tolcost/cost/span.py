@@ -6,6 +6,9 @@ evaluates it as a balanced tree over its n elements and the start: the same n ap
 1))`` levels.  Over an empty range nothing is deep, so where lengths may make a range empty, the reported
 depth is an upper bound.
 
+A fold that adds to one member at a time (``accumulation``) is a tree for each member: of all numbers that may
+meet there, since data decides which do.
+
 Functions that compute coordinates pass depth on but add none, as they are not EOPs either.
 
 A depth is the maximum of several closed forms.  They are never negative and grow only by addition, so a
@@ -58,6 +61,7 @@ from tolcost.algebra import (
     total,
 )
 from tolcost.algebra.poly import affine_parts, limit_effort, poly, powers_of
+from tolcost.atoms.accumulation import Accumulation, accumulation
 from tolcost.atoms.kit import (
     Schedules,
     blocks,
@@ -402,7 +406,11 @@ class _DepthPass:
 
     def any_tree(self) -> bool:
         """Whether any fold that was visited can be evaluated as a tree."""
-        return any(isinstance(n, Fold) and tree_element(n, self._bound) is not None for n in self._known)
+        folds = [node for node in self._known if isinstance(node, Fold)]
+        return any(
+            tree_element(fold, self._bound) is not None or accumulation(fold, self._bound) is not None
+            for fold in folds
+        )
 
     def _visit(self, root: Node) -> None:
         for node in parts_first((root,), self._needed):
@@ -474,9 +482,16 @@ class _DepthPass:
         start = self._known[node.start]
         element = tree_element(node, self._bound) if self._trees else None
         if element is None:
-            return self._chain(node, start)
+            into = accumulation(node, self._bound) if self._trees else None
+            return self._chain(node, start) if into is None else self._into_place(node, into, start)
         leaves = self._latest(start, self._where_any(self._over(self._known[element], node), node))
         return later(leaves, ceil_log2(product_of(node.extents) + 1))
+
+    def _into_place(self, node: Fold, into: Accumulation, start: Depth) -> Depth:
+        """Return the depth of sums into place, each a tree, at most: data decides how many numbers meet."""
+        terms = self._where_any(self._over(self._after(into.needed), node), node)
+        deepest = later(self._latest(start, terms), ceil_log2(into.meeting + 1))
+        return Depth(deepest.candidates, False)
 
     def _chain(self, node: Fold, start: Depth) -> Depth:
         """Return the depth of steps that each wait for the previous one.

@@ -100,15 +100,15 @@ def _scheme(precision: Precision, at: Sequence[Sequence[Plan]], devices: Sequenc
 
 
 def _run(plan: Plan, run: ModelRun, devices: Sequence[Device]) -> Json:
-    """Return products, bytes that are read whatever the data, and for each device its bound and time."""
+    """Return products, bytes of parameters and cache, and for each device its bound and time."""
     calls: tuple[CallAt, ...] = plan.served.work(run, plan.precision)
     macs = sum(call.times * call.macs for call in calls)
-    kept = sum((call.times * call.kept for call in calls), Fraction(0))
+    reached = sum((call.times * call.reached for call in calls), Fraction(0))
     times: list[Json] = []
     for device in devices:
         found = run_time(device, calls, plan.engine)
         times.append([_number(found.bound), _number(found.graph)])
-    return [macs, _up(kept), times]
+    return [macs, _up(reached), times]
 
 
 def _number(value: Fraction | int | None) -> Json:
