@@ -85,7 +85,7 @@ def test_the_report_is_what_is_judged(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_accelerate_as_it_estimates() -> None:
-    """Its formula gives what it printed for each shipped model, in float32 (``tools/serving/estimates.py``)."""
+    """Its formula gives what it prints for each shipped model, in float32; ``tools/serving/estimates.py``."""
     recorded = json.loads((Path(__file__).parent / "accelerate.json").read_text("utf-8"))
     formulas = [one for one in calculator_formulas() if one.calculator == "accelerate"]
     assert set(recorded["bytes"]) == set(shipped_models())

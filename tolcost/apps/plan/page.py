@@ -5,7 +5,7 @@ Every number of the page is computed here, at each batch and context that its sl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -59,7 +59,7 @@ def page_data(plan: Plan, devices: Sequence[Device]) -> dict[str, Json]:
         "lines": [[place(one.activations[1].span).line for one in row] for row in at],
         "logits": [[one.logits for one in row] for row in at],
         "declared": _declared(plan),
-        "calls": [[name, sorted(lines)] for name, lines in lines_of(plan).items()],
+        "calls": [[name, _listed(lines)] for name, lines in lines_of(plan).items()],
         "program": [f"{program}.tol", *read_spec("serving", program).text.splitlines()],
         "devices": [_device(one) for one in devices],
         "schemes": [_scheme(one, at, devices) for one in schemes.values()],
@@ -70,10 +70,14 @@ def _declared(plan: Plan) -> dict[str, Json]:
     """Return the lines behind what is in memory: where it is declared, or computed."""
     served = plan.served
     return {
-        "parameters": [line_of(plan, one.name) for one in served.parameters],
-        "cache": [line_of(plan, one.name) for one in served.state],
+        "parameters": _listed(line_of(plan, one.name) for one in served.parameters),
+        "cache": _listed(line_of(plan, one.name) for one in served.state),
         "logits": [logits_line(plan)],
     }
+
+
+def _listed(lines: Iterable[int]) -> Json:
+    return [*sorted(lines)]
 
 
 def contexts_of(plan: Plan) -> tuple[int, ...]:
