@@ -139,6 +139,7 @@ training: $(ZOO)/stamp $(VENV)/dev.stamp
 
 gradients: $(TORCH)/stamp $(VENV)/dev.stamp
 	$(TORCH)/bin/python -m tools.gradient.operators reports/data/gradients.json
+	$(TORCH)/bin/python -m tools.gradient.by_atoms reports/data/gradients_programs.json
 	$(BIN)/python -m tools.gradient.report_operators
 
 # Models in build/models are neither fetched, exported nor run again: remove that folder to start over.

@@ -25,7 +25,7 @@ from tolcost.algebra import (
     the_symbol,
     total,
 )
-from tolcost.algebra.effort import OutOfEffort, limit_effort, spend
+from tolcost.algebra.poly import OutOfEffort, limit_effort, spend
 from tolcost.algebra.rebuild import opaque_sum
 
 n, m, k = length("n"), length("m"), length("k")

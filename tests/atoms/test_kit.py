@@ -86,3 +86,15 @@ def test_own_symbols_are_in_the_text() -> None:
 def fields(node: Node) -> list[object]:
     """The content of a node, which is itself compared by identity."""
     return [type(node), *(getattr(node, name) for name in node.__struct_fields__)]
+
+
+def test_all_that_follows_comes_once_in_either_order() -> None:
+    """Also where parts are shared, and where they lead back."""
+    parts = {1: (2, 3), 2: (4,), 3: (4, 5), 4: (), 5: (3,)}
+    before = list(kit.reached([1], parts.__getitem__))
+    after = list(kit.parts_first([1], parts.__getitem__))
+    assert before[0] == after[-1] == 1
+    assert sorted(before) == sorted(after) == [1, 2, 3, 4, 5]
+    assert after == [4, 2, 5, 3, 1]
+    deep = 10**5
+    assert next(kit.parts_first([0], lambda n: [n + 1] if n < deep else [])) == deep

@@ -51,3 +51,30 @@ def test_euclid_takes_no_more_turns_than_twice_the_bits() -> None:
         taken = next(v for s, v in run.bindings.items() if s.role == "turns")
         assert taken <= evaluate(most, {}) == 16
         assert run.outputs["y"] == np.gcd(a, b)
+
+
+def test_a_remainder_in_the_condition_may_be_another_one_at_every_turn() -> None:
+    text = (
+        "tol a: N\ntol b: N\n"
+        "y := while((s) => s[1]' + (s[2]' % 10) > 0, (s) => (s[1]' - 1, s[2]' + 3), (a % 5, b))[1]'\n"
+    )
+    program, most = _bounded(text)
+    found = [
+        run_reference(program, {"a": np.array(a), "b": np.array(b)}, {}).bindings
+        for a in range(5)
+        for b in range(10)
+    ]
+    taken = [next(v for s, v in run.items() if s.role == "turns") for run in found]
+    assert max(taken) <= evaluate(most, {}) == 13
+    assert len(set(taken)) > 5
+
+
+def test_a_remainder_that_stays_bounds_turns_by_its_least_value() -> None:
+    program, most = _bounded("tol a: N\ntol b: N\ny := while((z) => z > b % 3, (z) => z - 1, a % 5)\n")
+    taken = [
+        next(v for s, v in run.items() if s.role == "turns")
+        for a in range(5)
+        for b in range(3)
+        for run in [run_reference(program, {"a": np.array(a), "b": np.array(b)}, {}).bindings]
+    ]
+    assert max(taken) == evaluate(most, {}) == 4

@@ -11,8 +11,10 @@ import tolcost
 from tests.plan.test_families import model_of, model_of_type
 from tolcost.apps.plan.door import PlannedModel, shipped_model
 from tolcost.apps.plan.figures import ModelRun, ServedModel, called_of
+from tolcost.apps.plan.lines import line_of
 from tolcost.apps.plan.precision import precision_of
-from tolcost.apps.plan.view import line_of
+from tolcost.cli import run
+from tolcost.diagnostics import Rejected
 from tolcost.platform import read_spec
 
 GIB = 1 << 30
@@ -153,3 +155,75 @@ def test_every_figure_has_its_line() -> None:
     text = read_spec("serving", "decoder").text.splitlines()
     for one in held:
         assert text[line_of(found, one.given.name) - 1].startswith(f"tol {one.given.name}: R [")
+
+
+def test_frames() -> None:
+    """Frames have the figures of the plan; what is in memory, and what runs, add up to them."""
+    found = tolcost.plan("gemma3-1b", batch=3, device="h200")
+    rows = found.to_frame().set_index(["figure", "unit"])
+    inputs, calls = found.by("input"), found.by("call")
+    assert inputs.groupby("kind")["bytes"].sum().to_dict() == {
+        "cache": rows.loc[("cache", "bytes"), "value"],
+        "parameter": rows.loc[("parameters", "bytes"), "value"],
+    }  # fmt: skip
+    made = calls[calls["phase"] == "decode"]
+    assert made["macs"].sum() == rows.loc[("decode", "MACs"), "value"]
+    assert made["time"].sum() <= rows.loc[("decode, one graph", "µs"), "value"] <= made["time"].sum() + 10
+    text = read_spec("serving", "decoder").text.splitlines()
+    for call, lines in zip(calls["call"], calls["lines"], strict=True):
+        assert all(call in text[int(line) - 1] for line in lines.split(", ")), call
+    with pytest.raises(Rejected, match="has no frame by `layer`"):
+        found.by("layer")
+    with pytest.raises(Rejected, match="need a device"):
+        tolcost.plan("gemma3-1b").by("call")
+
+
+def test_a_model_is_found_by_its_name_unless_a_file_is_called_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["plan", "gemma3-1b", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["model"] == "gemma3-1b"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gemma3-1b").write_text("{}", "utf-8")
+    assert run(["plan", "gemma3-1b"]) == 2
+    assert "no `model_type`" in capsys.readouterr().err
+
+
+def test_devices_that_it_fits_are_told_where_none_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each with the largest batch that fits it, which one more does not."""
+    assert run(["plan", "qwen2.5-3b", "--batch", "40"]) == 0
+    said = capsys.readouterr().out
+    rows = {line.split()[0]: line.split() for line in said.splitlines() if " yes " in line}
+    assert "h200" in rows
+    for name, row in rows.items():
+        most = int(row[4].replace(",", ""))
+        assert tolcost.plan("qwen2.5-3b", batch=most, device=name).fits
+        assert not tolcost.plan("qwen2.5-3b", batch=most + 1, device=name).fits
+    (small,) = (line for line in said.splitlines() if line.startswith("more than fits"))
+    for name in small.removeprefix("more than fits ").split(", "):
+        assert tolcost.plan("qwen2.5-3b", batch=40, device=name).fits is False
+
+
+def test_experts_are_read_as_far_as_they_are_chosen() -> None:
+    """A token reads two of eight in whatever precision, one of which is sure to be read by all tokens."""
+    wide, narrow = (tolcost.plan("mixtral-8x7b", device="h200", weights=one) for one in ("bf16", "fp8"))
+    one = 3 * 4096 * 14336  # numbers of an expert
+    (wide_calls, narrow_calls) = (
+        [call for call in plan.served.work(plan.made(1), plan.precision) if call.name == "chosen"]
+        for plan in (wide, narrow)
+    )
+    for call, other in zip(wide_calls, narrow_calls, strict=True):
+        assert call.reached == 2 * other.reached == 2 * 2 * one
+        assert call.kept == 2 * other.kept == 2 * one
+        assert call.read - other.read == 2 * one
+    assert sum(call.times for call in wide_calls) == 32
+
+
+def test_decode_with_experts_turns_late() -> None:
+    """DeepSeek's, where 8 of 256 experts compute: 32 tokens may read all, and make few products."""
+    found = tolcost.plan("deepseek-v3", device="h200")
+    assert found.turns is not None
+    at = [found.run(found.made(batch)) for batch in (found.turns - 1, found.turns)]
+    assert [one.limit for one in at if one is not None] == ["bytes", "operations"]
+    products, held = found.macs(found.made(found.turns)), found.weights + found.cache
+    assert products / float(535265280) > 0.9 * float(held) / 4800000

@@ -1,37 +1,54 @@
 """What the serving programs compute, held to transformers' modules with the same parameters.
 
-``tools/serving/values.py`` compares more types, and a further token: ``reports/data/serving_values.json``.
+``tools/serving/values.py`` compares all types, at two sizes: ``reports/data/serving_values.json``.
 """
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tolcost.apps.plan.door import model_in
+from tolcost.apps.plan.door import family_of, model_in, type_names
 from tolcost.platform import with_deep_stack
 from tools.serving.layouts import drawn, parameters
 from tools.serving.run import run_program
 
 RECORDED = Path(__file__).parents[2] / "reports" / "data" / "serving_values.json"
-CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "values.json").read_text("utf-8"))
+CASES: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "values.json").read_text("utf-8"))
+NAMED = (
+    "llama mistral mixtral qwen2 qwen3 qwen3_moe gemma2 gemma3_text phi3 gpt2 gpt_neox falcon bloom mpt opt",
+    "deepseek_v2 deepseek_v3 gpt_oss llama4_text cohere olmo2 starcoder2 mamba mamba2 jamba falcon_h1 rwkv",
+    "t5 bert whisper",
+)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["config"]["model_type"])
-def test_a_prompt(case: dict[str, Any]) -> None:
+@pytest.mark.parametrize("name", CASES)
+def test_a_case(name: str) -> None:
+    """A prompt and the next token, of every program."""
+    case = CASES[name]
     kind = case["config"]["model_type"]
     model = model_in(case["config"], kind)
-    given = parameters(kind, drawn(case["shapes"]), model)
-    given |= {name: np.array(case[name]) for name in ("ids", "cosines", "sines") if name in case}
-    theirs = np.array(case["logits"])
-    ours = with_deep_stack(lambda: run_program(model, given, 0))
-    assert np.abs(ours - theirs).max() < 1e-5 * np.abs(theirs).max()
+    weights = parameters(kind, drawn(case["shapes"]), model)
+    for run in case["runs"]:
+        given = weights | {key: np.array(value) for key, value in run["given"].items()}
+        theirs = np.array(run["logits"])
+        ours = with_deep_stack(lambda given=given, run=run: run_program(model, given, run["past"]))
+        assert np.abs(ours - theirs).max() < 1e-5 * np.abs(theirs).max()
+
+
+def test_cases_run_all_programs() -> None:
+    known = {family_of(case["config"]["model_type"]).program for case in CASES.values()}
+    assert known == {family_of(name).program for name in type_names()}
 
 
 def test_all_types_as_recorded() -> None:
-    """Norms are rounded to 32 bits in the modules."""
+    """Each at two sizes, and the next token too; norms are rounded to 32 bits in the modules."""
     found = json.loads(RECORDED.read_text("utf-8"))["largest difference over the largest logit"]
     assert max(error for row in found.values() for error in row.values()) < 1e-5
-    assert {"falcon alibi", "gpt_oss", "deepseek_v3", "mamba2", "jamba", "rwkv", "bert", "t5"} <= set(found)
+    for name in chain.from_iterable(map(str.split, NAMED)):
+        rows = [row for one, row in found.items() if one == name or one.startswith(f"{name} ")]
+        assert len(rows) >= 2, name
+        assert all("token" in row for row in rows) or name == "bert", name

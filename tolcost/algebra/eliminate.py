@@ -17,7 +17,6 @@ from math import comb, gcd, lcm
 from msgspec import Struct
 
 from tolcost.algebra.conditions import Cond, Constraints, Eq, Ge, Truth, eq, ge, map_cond, negate
-from tolcost.algebra.effort import spend
 from tolcost.algebra.piecewise import (
     PROVED,
     floordiv,
@@ -51,6 +50,7 @@ from tolcost.algebra.poly import (
     powers_of,
     product_of,
     scale,
+    spend,
     the_symbol,
     total_of,
 )

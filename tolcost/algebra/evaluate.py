@@ -278,14 +278,14 @@ def _vectorised_loop(body: Poly, x: Symbol, lo: int, hi: int) -> int:
 
 
 Slots: TypeAlias = list[Any]
-Step: TypeAlias = Callable[[Slots], int]
+EvaluationStep: TypeAlias = Callable[[Slots], int]
 
 
-def _multiply(left: int, right: int) -> Step:
+def _multiply(left: int, right: int) -> EvaluationStep:
     return lambda slots: slots[left] * slots[right]
 
 
-def _total(constant: int, terms: Sequence[tuple[int, int]]) -> Step:
+def _total(constant: int, terms: Sequence[tuple[int, int]]) -> EvaluationStep:
     """Add up slots with a factor each."""
     if not terms:
         return lambda slots: constant
@@ -330,10 +330,10 @@ class _Steps(FormWalk[int, int]):
     """Writes the steps that compute forms; a form or a generator becomes the number of its slot."""
 
     rules = STEPS
-    steps: list[Step] = field(default_factory=list)
+    steps: list[EvaluationStep] = field(default_factory=list)
     products: dict[tuple[int, int], int] = field(default_factory=dict)
 
-    def add(self, step: Step) -> int:
+    def add(self, step: EvaluationStep) -> int:
         """Add a step; return its slot."""
         self.steps.append(step)
         return len(self.steps)

@@ -15,7 +15,6 @@ from itertools import product
 from math import gcd, prod
 from typing import TypeAlias
 
-from tolcost.algebra.effort import spend
 from tolcost.algebra.floors import numerator_range, range_of
 from tolcost.algebra.poly import (
     Exponential,
@@ -28,6 +27,7 @@ from tolcost.algebra.poly import (
     atom,
     only_symbol,
     poly,
+    spend,
 )
 
 _MOST_UNKNOWNS = 16

@@ -7,7 +7,9 @@ no rule about floors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import count
 from math import gcd, lcm
@@ -21,13 +23,11 @@ from msgspec.structs import force_setattr
 
 from tolcost.diagnostics import NOWHERE, Span
 
-# === Generators: symbols, floors, clips, logarithms, powers, and sums without a closed form.
+# === Limits: how large an expression may grow, and how much proofs and sums may look at.
 #
-# Every generator stands for an integer. Equal generators are one object (they are interned, weakly, so that
-# none outlives its use), which makes hashing and equality a pointer comparison. ``make`` returns the interned
-# object; nothing else should call the classes. It only builds; ``floors``, ``piecewise`` and ``sums`` rewrite
-# to normal form.
-
+# Effort counts goals, subproblems, rewritten forms and pairs of bounds, each with its terms. It does not
+# count time, so that every machine gives the same answer. Limits nest: an inner limit takes its effort from
+# the limits around it. When a limit runs out, the caller that set it reports the question as open.
 
 MAX_TERMS = 20_000
 MAX_PRODUCTS = 400_000
@@ -40,11 +40,67 @@ MAX_PARTS = 400
 They bound the time and memory of a single operation: a product of ``MAX_PRODUCTS`` terms takes about a
 second. ``MAX_BITS`` limits the size of numbers, and ``MAX_PARTS`` the leaves of a condition.
 """
-WHOLE = -1
-"""First entry of the order key of ``whole`` powers: they come before every other factor of a product."""
 MAX_EXPONENT = 4096
 """The largest exponent for which a power of a number is computed."""
 
+
+class AlgebraBudget(Exception):
+    """An expression grew beyond what is worth computing; callers turn this into a diagnostic.
+
+    ``span`` is the innermost definition that was being computed, if it is known.
+    """
+
+    span: Span = NOWHERE
+
+
+class OutOfEffort(AlgebraBudget):
+    """A limit has run out; answers that were cut short must not be cached."""
+
+
+class _Limits(threading.local):
+    left: int | None = None
+
+
+_LIMITS = _Limits()
+
+
+@contextmanager
+def limit_effort(most: int) -> Iterator[None]:
+    """Limit the effort inside to ``most``, or to the rest of the surrounding limit if that is less.
+
+    >>> with limit_effort(10):
+    ...     spend(8)
+    ...     with limit_effort(5):
+    ...         spend(3)
+    Traceback (most recent call last):
+    tolcost.algebra.poly.OutOfEffort: a search looked at more than it may
+    """
+    around = _LIMITS.left
+    granted = _LIMITS.left = most if around is None else min(most, around)
+    try:
+        yield
+    finally:
+        _LIMITS.left = None if around is None else around - (granted - _LIMITS.left)
+
+
+def spend(amount: int) -> None:
+    """Take effort from the surrounding limit, if there is one."""
+    if _LIMITS.left is not None:
+        _LIMITS.left -= amount
+        if _LIMITS.left < 0:
+            raise OutOfEffort("a search looked at more than it may")
+
+
+# === Generators: symbols, floors, clips, logarithms, powers, and sums without a closed form.
+#
+# Every generator stands for an integer. Equal generators are one object (they are interned, weakly, so that
+# none outlives its use), which makes hashing and equality a pointer comparison. ``make`` returns the interned
+# object; nothing else should call the classes. It only builds; ``floors``, ``piecewise`` and ``sums`` rewrite
+# to normal form.
+
+
+WHOLE = -1
+"""First entry of the order key of ``whole`` powers: they come before every other factor of a product."""
 SymbolKind: TypeAlias = Literal["length", "coord", "data"]
 Role: TypeAlias = Literal[
     "length", "coord", "data", "kept", "turns", "range", "total", "some", "squares", "most", "entry"
@@ -58,15 +114,6 @@ steps of a loop (its sum, how often it is not 0, the sum of its squares, the lar
 """
 Interval: TypeAlias = tuple[int | None, int | None]
 OrderKey: TypeAlias = tuple[object, ...]
-
-
-class AlgebraBudget(Exception):
-    """An expression grew beyond what is worth computing; callers turn this into a diagnostic.
-
-    ``span`` is the innermost definition that was being computed, if it is known.
-    """
-
-    span: Span = NOWHERE
 
 
 class NotInteger(ArithmeticError):

@@ -32,7 +32,6 @@ from tolcost.algebra.conditions import (
     polys_of,
     symbols_of_cond,
 )
-from tolcost.algebra.effort import OutOfEffort, spend
 from tolcost.algebra.floors import (
     at_least_zero,
     generator_range,
@@ -49,6 +48,7 @@ from tolcost.algebra.poly import (
     Generator,
     Interval,
     Monomial,
+    OutOfEffort,
     Poly,
     Relu,
     Symbol,
@@ -62,6 +62,7 @@ from tolcost.algebra.poly import (
     powers_of,
     reach,
     scale,
+    spend,
 )
 from tolcost.algebra.quick_checks import (
     FEW,

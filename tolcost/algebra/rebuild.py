@@ -11,7 +11,6 @@ from math import gcd
 
 from msgspec import Struct
 
-from tolcost.algebra.effort import spend
 from tolcost.algebra.floors import (
     ceil_log2,
     divided,
@@ -42,6 +41,7 @@ from tolcost.algebra.poly import (
     poly,
     product_of,
     scale,
+    spend,
     symbol_of,
     the_symbol,
     total_of,

@@ -20,7 +20,6 @@ from tolcost.algebra.conditions import (
     signed_cases,
     symbols_of_cond,
 )
-from tolcost.algebra.effort import OutOfEffort, limit_effort, spend
 from tolcost.algebra.eliminate import (
     NoClosedForm,
     Problem,
@@ -47,15 +46,18 @@ from tolcost.algebra.poly import (
     Floor,
     Generator,
     Monomial,
+    OutOfEffort,
     Poly,
     Sum,
     Symbol,
     Terms,
     as_poly,
     atom,
+    limit_effort,
     multiply,
     poly,
     scale,
+    spend,
     symbol_of,
     total_of,
 )

@@ -5,6 +5,8 @@
     map_static(node, ...)    the node with other static integers and conditions
     regions(node)            the blocks inside it, each with the names that it binds
     inner_nodes(roots)       every node in and under the given nodes, each once
+    reached(tops, parts)     the same, along other parts than operands and blocks
+    parts_first(tops, parts) all of them, each after its parts
     schedule(...)            the nodes of one block, operands first
     schedules(program)       the schedules of every block of a program, inner ones first
     own_symbols(node)        the symbols it mentions itself
@@ -17,7 +19,7 @@ expressions no exponential work. Nodes hash by identity, so results can be cache
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import repeat
 from operator import attrgetter
@@ -32,6 +34,7 @@ from tolcost.atoms.nodes import Block, Constant, Node, Part, Program, Type, Var
 Indices: TypeAlias = tuple[Poly | Node, ...]
 Bindings: TypeAlias = tuple[tuple[Var, Node], ...]
 _N = TypeVar("_N", bound=Node)
+_T = TypeVar("_T", bound=Hashable)
 _CONDITIONS = get_args(Cond)
 _STATIC = (Poly, *_CONDITIONS)
 
@@ -173,6 +176,43 @@ def static_condition(node: ir.Select) -> Cond | None:
 def is_ref(node: Node, var: Var) -> bool:
     """Whether a node is the value of the given variable."""
     return isinstance(node, ir.Ref) and node.var is var
+
+
+def resolve_name(value: Node | Poly, bound: Mapping[Var, Node]) -> Node | Poly:
+    """Follow a name, through any further names, to the value it is bound to."""
+    while isinstance(value, ir.Ref) and value.var in bound:
+        value = bound[value.var]
+    return value
+
+
+def reached(tops: Iterable[_T], parts: Callable[[_T], Iterable[_T]]) -> Iterator[_T]:
+    """Yield the given things and all that follows from them, each once and before its parts."""
+    seen: set[_T] = set()
+    pending = list(tops)
+    while pending:
+        top = pending.pop()
+        if top not in seen:
+            seen.add(top)
+            yield top
+            pending.extend(parts(top))
+
+
+def parts_first(tops: Iterable[_T], parts: Callable[[_T], Iterable[_T]]) -> Iterator[_T]:
+    """Yield the given things and all that they are made of, each once and after its parts."""
+    entered: set[_T] = set()
+    for first in tops:
+        opened = [iter((first,))]
+        around: list[_T] = []
+        while opened:
+            top = next((one for one in opened[-1] if one not in entered), None)
+            if top is not None:
+                entered.add(top)
+                around.append(top)
+                opened.append(iter(parts(top)))
+            else:
+                opened.pop()
+                if around:
+                    yield around.pop()
 
 
 def inner_nodes(tops: Iterable[Node], bound: Mapping[Var, Node] | None = None) -> Iterator[Node]:

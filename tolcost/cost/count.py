@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import lru_cache
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -47,18 +47,15 @@ from tolcost.algebra import (
     total,
     total_of,
 )
-from tolcost.algebra.effort import limit_effort
 from tolcost.algebra.piecewise import PROVED
+from tolcost.algebra.poly import limit_effort
 from tolcost.algebra.rebuild import Rules, rebuild
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import (
     Schedule,
     Schedules,
     blocks,
-    bound_nodes,
-    children,
     defined_length,
-    inner_nodes,
     schedule,
     schedules,
     static_condition,
@@ -66,29 +63,13 @@ from tolcost.atoms.kit import (
 from tolcost.atoms.nodes import (
     ATOMS,
     Block,
-    Build,
-    Component,
-    Convert,
-    Embed,
-    Fold,
-    Input,
-    Join,
-    JointWork,
-    Lambda,
-    Member,
     Node,
-    Number,
-    Pack,
     Program,
-    Put,
-    Ref,
-    Reshape,
-    Select,
     Type,
-    Var,
 )
 from tolcost.atoms.totals import Totals, in_totals, totals, upper_limit
 from tolcost.certainty import FROM_ABOVE, Certainty
+from tolcost.cost.macs import accumulated_products
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span, refuse
 
 # === Terms: unsummed counts that remember their coordinates and conditions.
@@ -451,361 +432,13 @@ def _bound_domain(domain: SumDomain, symbol: Symbol, most: Poly) -> SumDomain:
     return SumDomain(ranges, guards, substitute(domain.factor, {symbol: most}), domain.gathered)
 
 
-# === Multiply–accumulate: multiplications whose product a fold adds up, found in the IR's structure.
-#
-# A multiplication counts when its product reaches the accumulator of a fold through additions
-# alone: as ``acc + x*w`` in the step, or as the element of a built ToL that the step adds
-# (``reduce(map(..., mul), add, 0)``).  Names, static choices, and the copies of reshape and convert
-# may lie between.  The accumulator may be a list or a ToL whose members are added up, as in a transposed
-# convolution that puts ``t[p] + x*w`` back into ``t``.  A fold over few entries may have been unrolled:
-# its accumulators are then variables of one ``JointWork``.  The step may first scale the accumulator by
-# one number for all its members (``acc*f + x*w``); a number for each, as a gate is, ends the sum.
-# A product that data selects, or that is added outside a fold, does not count, and neither does a square.
-#
-# The sum may be in another node of a model.  For that case ``find_mac_flow`` finds the inputs that the folds
-# of a program add up directly, and the products and inputs that its outputs consist of.  Across nodes, a
-# product with a single number is a scale and does not count, and no additions may lie between.
-
-_PRODUCT = ("mul", "data")
-_SUMS = ("add", "sub")
-
-
-def accumulated_products(program: Program, found: Schedules) -> set[Node]:
-    """Return the multiplications whose products folds add up directly.
-
-    Where one node of a graph multiplies and another adds, a product with a single number is a scale and does
-    not count.
-    """
-    bound = bound_nodes(program, found)
-    products = {
-        node
-        for added in _all_added(bound, found)
-        for node in _direct_operands(added.term, bound, added.step)
-        if isinstance(node, Lambda) and (node.of == added.of or not _is_scalar_factor(node, bound))
-    }
-    return {node for node in products if not _is_square(node, bound)}
-
-
-def _is_scalar_factor(product: Lambda, bound: dict[Var, Node]) -> bool:
-    """Whether one factor of a product is a single number for all products."""
-    return any(_is_single(factor, bound) for factor in product.args)
-
-
-def _is_square(product: Lambda, bound: dict[Var, Node]) -> bool:
-    """Whether both factors are the same number, read or computed twice."""
-    one, other = product.args
-    pairs: list[tuple[Node | Poly, Node | Poly]] = [(one, other)]
-    while pairs:
-        a, b = (resolve_name(side, bound) for side in pairs.pop())
-        if a is b:
-            continue
-        match a, b:
-            case Poly(), Poly():
-                same = a == b
-            case Input(), Input():
-                same = a.name == b.name
-            case Number(), Number():
-                same = a.value == b.value
-            case Ref(), Ref():
-                same = a.var is b.var
-            case Member(), Member():
-                same = len(a.at) == len(b.at)
-                pairs += [(a.tol, b.tol), *zip(a.at, b.at, strict=False)]
-            case Component(), Component():
-                same = a.j == b.j
-                pairs.append((a.value, b.value))
-            case Lambda(), Lambda():
-                same = (a.function, a.space, len(a.args)) == (b.function, b.space, len(b.args))
-                pairs += zip(a.args, b.args, strict=False)
-            case _:
-                same = False
-        if not same:
-            return False
-    return True
-
-
-def resolve_name(value: Node | Poly, bound: dict[Var, Node]) -> Node | Poly:
-    """Follow a name, through any further names, to the value it is bound to."""
-    while isinstance(value, Ref) and value.var in bound:
-        value = bound[value.var]
-    return value
-
-
-def _all_added(bound: dict[Var, Node], found: Schedules) -> Iterator[_Added]:
-    """Yield the terms that fold steps add to their accumulators."""
-    for plan in found:
-        for node in plan.nodes:
-            if isinstance(node, Fold):
-                yield from _added_terms(node.body.result, dict(node.body.bindings), node.accumulator)
-    for var, node in bound.items():
-        if var.work is not None:
-            yield from _added_terms(node, bound, var.work)
-
-
-InputNames = frozenset[str]
-
-
-class OutputSources(Struct, frozen=True):
-    """The elements of an output: products, each with the inputs among its factors, and inputs themselves."""
-
-    products: Mapping[Node, tuple[InputNames, ...]]
-    inputs: InputNames
-
-
-class MacFlow(Struct, frozen=True):
-    """The flow of products through a program: inputs that its folds add up, and elements of its outputs."""
-
-    added: InputNames
-    outputs: Mapping[str, OutputSources]
-
-
-def find_mac_flow(program: Program) -> MacFlow:
-    """Find the inputs that a program adds up, and the outputs whose products a later node may add up."""
-    found = schedules(program)
-    bound = bound_nodes(program, found)
-    outputs = {}
-    for output in program.outputs:
-        leaves = _direct_operands(output.node, bound)
-        products: dict[Node, tuple[InputNames, ...]] = {
-            leaf: tuple(_inputs(_direct_operands(factor, bound)) for factor in leaf.args)
-            for leaf in leaves
-            if isinstance(leaf, Lambda) and not _is_scalar_factor(leaf, bound)
-        }
-        outputs[output.name] = OutputSources(products, _inputs(leaves))
-    added = {leaf for one in _all_added(bound, found) for leaf in _direct_operands(one.term, bound)}
-    return MacFlow(_inputs(added), outputs)
-
-
-def _is_single(node: Node, bound: dict[Var, Node]) -> bool:
-    """Whether a factor is one number for all products: a scale, which could be applied to the sum instead."""
-    match node:
-        case Number(value=value):
-            return not isinstance(value, Poly) or all(s.kind != "coord" for s in value.free)
-        case Input(type=type_):
-            return all(d.constant == 1 for part in type_ for d in part.shape)
-        case Ref(var=var) if var in bound:
-            return _is_single(bound[var], bound)
-        case Member(tol=value) | Reshape(value=value) | Convert(value=value):
-            return _is_single(value, bound)
-        case _:
-            return False
-
-
-def _inputs(leaves: set[Node]) -> InputNames:
-    return frozenset(leaf.name for leaf in leaves if isinstance(leaf, Input))
-
-
-class _Added(NamedTuple):
-    """A term added to an accumulator, the names its step binds, and the graph node that adds it."""
-
-    term: Node
-    step: Mapping[Var, Node]
-    of: int
-
-
-def _added_terms(result: Node, bound: dict[Var, Node], accumulator: Var | JointWork) -> list[_Added]:
-    """Return the terms that a step adds to its accumulator, or to members of it, looking through names.
-
-    Terms beside the accumulator itself come first, then those beside multiples of it.
-    """
-    order = _additions(result, bound)
-    reaching: set[Node] = set()
-    for node, summands in order:
-        if _is_carried(node, accumulator) or any(summand in reaching for summand in summands):
-            reaching.add(node)
-    plain = _terms_beside(reaching, order, bound)
-    below = _all_summands((one.term for one in plain), dict(order))
-    coords = {coord for node, _ in order if isinstance(node, Build) for coord in node.coords}
-    scaled: set[Node] = set()
-    for node, summands in order:
-        if node not in below and not (isinstance(node, Lambda) and node in reaching):
-            is_first = isinstance(node, Lambda) and _is_scaled(node, bound, accumulator, coords)
-            if is_first or any(summand in scaled for summand in summands):
-                scaled.add(node)
-    return plain + _terms_beside(scaled, order, bound)
-
-
-def _terms_beside(
-    reaching: set[Node], order: list[tuple[Node, tuple[Node, ...]]], bound: dict[Var, Node]
-) -> list[_Added]:
-    """Return the terms of sums of which exactly one other term contains the accumulator."""
-    return [
-        _Added(arg, bound, node.of)
-        for node, _ in order
-        if isinstance(node, Lambda) and sum(arg in reaching for arg in _sum_of(node)) == 1
-        for arg in node.args
-        if arg not in reaching
-    ]
-
-
-def _all_summands(tops: Iterable[Node], summands: Mapping[Node, tuple[Node, ...]]) -> set[Node]:
-    found: set[Node] = set()
-    pending = list(tops)
-    while pending:
-        node = pending.pop()
-        if node not in found:
-            found.add(node)
-            pending += summands.get(node, ())
-    return found
-
-
-def _is_scaled(
-    node: Lambda, bound: Mapping[Var, Node], accumulator: Var | JointWork, coords: Set[Symbol]
-) -> bool:
-    """Whether a product is the accumulator, or a member of it, times one number for all its members."""
-    if (node.function, node.charge) != _PRODUCT:
-        return False
-    factors = [factor for factor in node.args if not _is_part_of(factor, bound, accumulator)]
-    return len(factors) == 1 and not coords & _symbols_under(factors[0], bound)
-
-
-def _is_part_of(node: Node, bound: Mapping[Var, Node], accumulator: Var | JointWork) -> bool:
-    """Whether a value is the accumulator, or taken out of it, under any name."""
-    while not _is_carried(node, accumulator):
-        match node:
-            case Ref(var=var) if var in bound and var.work is None:
-                node = bound[var]
-            case Member(tol=value) | Component(value=value) | Reshape(value=value) | Convert(value=value):
-                node = value
-            case _:
-                return False
-    return True
-
-
-def _symbols_under(top: Node, bound: Mapping[Var, Node]) -> set[Symbol]:
-    """Return the symbols of the static numbers and indices that a value is computed from."""
-    forms = [
-        form
-        for node in inner_nodes((top,), bound)
-        for form in (
-            node.at if isinstance(node, Member) else (node.value,) if isinstance(node, Number) else ()
-        )
-    ]
-    return {symbol for form in forms if isinstance(form, Poly) for symbol in form.free}
-
-
-def _is_carried(node: Node, accumulator: Var | JointWork) -> bool:
-    """Whether a node is the accumulator of this fold, or one of the accumulators of this work."""
-    return isinstance(node, Ref) and accumulator in (node.var, node.var.work)
-
-
-def _sum_of(node: Lambda) -> tuple[Node, ...]:
-    """Return the terms of a sum or a difference; hardware subtracts a product in the same step, too."""
-    return node.args if node.function in _SUMS and node.charge == "data" else ()
-
-
-def _additions(result: Node, bound: dict[Var, Node]) -> list[tuple[Node, tuple[Node, ...]]]:
-    """Return the nodes whose sum is the result of a step, each with its summands, in topological order."""
-    order: list[tuple[Node, tuple[Node, ...]]] = []
-    seen: set[Node] = set()
-    stack: list[tuple[Node, bool]] = [(result, False)]
-    while stack:
-        node, done = stack.pop()
-        if done:
-            order.append((node, _summands(node, bound)))
-        elif node not in seen:
-            seen.add(node)
-            for block in blocks(node):
-                bound.update(block.bindings)
-            stack.append((node, True))
-            stack.extend((summand, False) for summand in _summands(node, bound))
-    return order
-
-
-def _summands(node: Node, bound: dict[Var, Node]) -> tuple[Node, ...]:
-    """Return the summands or members of a value; nothing for any other kind of value.
-
-    A variable of a ``JointWork`` is not looked through: the work has its own accumulators, as a fold has.
-    """
-    match node:
-        case Ref(var=var) if var in bound and var.work is None:
-            return (bound[var],)
-        case Lambda():
-            return _sum_of(node)
-        case Build() | Select():
-            return tuple(block.result for block in blocks(node))
-        case Member(tol=tol):
-            return (tol,)
-        case Put(tol=tol, value=value):
-            return (tol, value)
-        case Pack() | Join() | Component() | Embed() | Reshape() | Convert():
-            return children(node)
-        case _:
-            return ()
-
-
-def _direct_operands(
-    term: Node, bound: Mapping[Var, Node], step: Mapping[Var, Node] | None = None
-) -> set[Node]:
-    """Return the multiplications and inputs that a value, or the elements of a ToL, consist of.
-
-    A term that a step adds may itself be a sum, if this step computes it; the elements of a ToL were added up
-    before the step, so their sums are not followed.
-    """
-    found: set[Node] = set()
-    seen: set[tuple[Node, int, bool]] = set()
-    stack = [(term, 0, step is not None)]
-    while stack:
-        at = node, place, here = stack.pop()
-        if at in seen:
-            continue
-        seen.add(at)
-        if isinstance(node, Input) or (isinstance(node, Lambda) and (node.function, node.charge) == _PRODUCT):
-            found.add(node)
-        elif isinstance(node, Lambda):
-            stack += [(arg, 0, True) for arg in _sum_of(node) if here]
-        else:
-            here = here and not isinstance(node, Member | Build) and not _is_outside(node, step)
-            stack += [(value, part, here) for value, part in _source_components(node, place, bound)]
-    return found
-
-
-def _is_outside(node: Node, step: Mapping[Var, Node] | None) -> bool:
-    return isinstance(node, Ref) and (step is None or node.var not in step)
-
-
-def _source_components(node: Node, place: int, bound: Mapping[Var, Node]) -> list[tuple[Node, int]]:
-    """Return the values, each with a component index, whose elements one component of a value copies."""
-    match node:
-        case Ref(var=var) if var in bound:
-            return [(bound[var], place)]
-        case Component(value=value, j=j):
-            return [(value, j - 1)]
-        case Pack(items=items):
-            parts = [(item, j) for item in items for j in range(len(item.type))]
-            return [parts[place]]
-        case Member(tol=value) | Reshape(value=value) | Convert(value=value) | Embed(value=value):
-            return [(value, place)]
-        case Join(left=one, right=other) | Put(tol=one, value=other):
-            return [(one, place), (other, place)]
-        case Build() | Select():
-            return [(block.result, place) for block in blocks(node)]
-        case _:
-            return []
-
-
 # === Counts.
 
 
 def copy_atoms(node: Node) -> Unsummed:
     """Count the members, joins and embeds that copying nodes cause as a whole."""
-    match node:
-        case ir.Pack(items=items):
-            return _atoms(join=const(len(items) - 1))
-        case ir.Reshape(value=value, type=type_):
-            # a numeric is not a member, so making a ToL of it takes none; making a numeric takes the only
-            # entry
-            kinds = zip(value.type, type_, strict=True)
-            taken = sum(bool(old.shape) - bool(new.shape) for old, new in kinds)
-            return sum_terms(_reassembled_list(type_), _atoms(member=const(taken)))
-        case ir.Convert(type=type_):
-            return _reassembled_list(type_)
-        case ir.Put():
-            return _put(node)
-        case ir.Filter(type=type_):
-            return sum_terms(_reassembled_list(type_), _atoms(norm=ONE))
-        case _:
-            return {}
+    rule = _COPIES.get(type(node))
+    return {} if rule is None else rule(node)
 
 
 def _atoms(**counts: Poly) -> Unsummed:
@@ -868,6 +501,13 @@ def assembly_atoms(node: ir.Build) -> Unsummed:
     return terms
 
 
+def _reshaped(node: ir.Reshape) -> Unsummed:
+    """Count a reshape: making a ToL of a numeric, which is no member, takes none, and the reverse one."""
+    kinds = zip(node.value.type, node.type, strict=True)
+    taken = sum(bool(old.shape) - bool(new.shape) for old, new in kinds)
+    return sum_terms(_reassembled_list(node.type), _atoms(member=const(taken)))
+
+
 def _put(node: ir.Put) -> Unsummed:
     """Count a replacement: every member is read, with those of the new value in place of the old ones."""
     terms = _reassembled_list(node.type)
@@ -888,11 +528,22 @@ def new_members(node: ir.Put) -> Iterator[int]:
 CountKey: TypeAlias = tuple[str, str]
 """An elementary function and the space it computes in."""
 
-_QUANTIFYING = {ir.Build, ir.Fold, ir.Select}
-_WORKING = {ir.Lambda, ir.Where} | _QUANTIFYING
+_COPIES: Mapping[type, Callable[[Any], Unsummed]] = {
+    ir.Pack: lambda node: _atoms(join=const(len(node.items) - 1)),
+    ir.Reshape: _reshaped,
+    ir.Convert: lambda node: _reassembled_list(node.type),
+    ir.Put: _put,
+    ir.Filter: lambda node: sum_terms(_reassembled_list(node.type), _atoms(norm=ONE)),
+}
+"""The atoms of the kinds of nodes that stand for several."""
+
+_APPLIED = (ir.Lambda, ir.Where)
+_WORKING = {*_APPLIED, ir.Build, ir.Fold, ir.Select}
 """The node kinds that apply functions, themselves or in their blocks."""
 _MAC = Counted("mac", "mac")
 _LAMBDA, _MEMBER, _JOIN, _EMBED = (Counted("atom", name) for name in ("lambda", "member", "join", "embed"))
+_ATOM = {ir.Member: (_MEMBER,), ir.Component: (_MEMBER,), ir.Join: (_JOIN,), ir.Embed: (_EMBED,)}
+"""What the kinds of nodes count that are one atom each."""
 
 
 class Term(Struct, frozen=True, eq=False):
@@ -1028,31 +679,18 @@ class ProgramCounter:
         terms: Unsummed = {}
         single: dict[Counted, int] = {}
         for node, _, times, _ in reversed(plan.of(_WORKING) if self._functions_only else plan.steps):
-            if type(node) in _QUANTIFYING:
+            around = _AROUND.get(type(node))
+            if around is not None:
                 if node not in self._done:
-                    self._done[node] = self._count_blocks(node)  # type: ignore[arg-type]
+                    self._done[node] = around(self, node)
                 accumulate(terms, self._done[node], times)
             else:
-                for item in self._items(node):
+                for item in self._applied(node) if isinstance(node, _APPLIED) else _ATOM.get(type(node), ()):
                     single[item] = single.get(item, 0) + times
                 if not self._functions_only:
                     accumulate(terms, copy_atoms(node), times)
         accumulate(terms, {(item, EVERYWHERE): const(visits) for item, visits in single.items()})
         return terms
-
-    def _items(self, node: Node) -> tuple[Counted, ...]:
-        """Return the items that a node counts once each: applied functions and single atoms."""
-        match node:
-            case ir.Lambda() | ir.Where():
-                return self._applied(node)
-            case ir.Member() | ir.Component():
-                return (_MEMBER,)
-            case ir.Join():
-                return (_JOIN,)
-            case ir.Embed():
-                return (_EMBED,)
-            case _:
-                return ()
 
     def _applied(self, node: ir.Lambda | ir.Where) -> tuple[Counted, ...]:
         if node.charge == "static":
@@ -1067,16 +705,6 @@ class ProgramCounter:
         if node.charge == "index":
             return (item,)
         return (item, _LAMBDA, _MAC) if node in self._products else (item, _LAMBDA)
-
-    def _count_blocks(self, node: ir.Build | ir.Fold | ir.Select) -> Unsummed:
-        """Count a node that has blocks."""
-        match node:
-            case ir.Build():
-                return self._count_build(node)
-            case ir.Fold():
-                return self.count_loop(node)
-            case ir.Select():
-                return self._count_select(node)
 
     def count_loop(self, node: ir.Build | ir.Fold) -> Unsummed:
         """Count the body of a loop, as often as it runs."""
@@ -1113,6 +741,14 @@ class ProgramCounter:
             (item, EVERYWHERE): maximum(sides[0].get(item, ZERO), sides[1].get(item, ZERO)) for item in items
         }
         return sum_terms(larger, gathered)
+
+
+_AROUND: Mapping[type, Callable[[ProgramCounter, Any], Unsummed]] = {
+    ir.Build: ProgramCounter._count_build,
+    ir.Fold: ProgramCounter.count_loop,
+    ir.Select: ProgramCounter._count_select,
+}
+"""The rules for nodes that have blocks."""
 
 
 @lru_cache(maxsize=1 << 10)  # there are few distinct functions, and every node looks one up

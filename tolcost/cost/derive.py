@@ -33,7 +33,16 @@ from tolcost.algebra import (
     to_text,
     total_of,
 )
-from tolcost.atoms.kit import Schedule, Schedules, blocks, children, schedule_block, static_condition
+from tolcost.atoms.kit import (
+    Schedule,
+    Schedules,
+    blocks,
+    children,
+    reached,
+    roots,
+    schedule_block,
+    static_condition,
+)
 from tolcost.atoms.nodes import (
     Block,
     Build,
@@ -451,18 +460,15 @@ class _Explainer:
 
         A derivation shows these conditions even where both sides cost the same.
         """
+
+        def parts(node: Node) -> Iterator[Node]:
+            inside = (one for block in blocks(node) for one in roots(block))
+            return filter(self.costs, (*children(node), *inside))
+
         found: set[Symbol] = set()
-        seen: set[Node] = set()
-        pending = [*_computed(body)]
-        while pending:
-            node = pending.pop()
-            if node in seen or not self.costs(node):
-                continue
-            seen.add(node)
+        for node in reached(filter(self.costs, roots(body)), parts):
             condition = static_condition(node) if isinstance(node, Select) else None
             found |= set() if condition is None else symbols_of_cond(condition)
-            pending += children(node)
-            pending += [one for block in blocks(node) for one in _computed(block)]
         return found
 
     def _selected(self, node: Select) -> tuple[DerivedFormula, str]:
@@ -527,11 +533,6 @@ def _mark(plan: Schedule, result: set[Node | Block]) -> None:
         own = isinstance(node, (Lambda, Where)) and node.charge == "data"
         if own or any(part in result for part in (*children(node), *blocks(node))):
             result.add(node)
-
-
-def _computed(block: Block) -> tuple[Node, ...]:
-    """Return the nodes that a block binds to names, and its result."""
-    return (*(node for _, node in block.bindings), block.result)
 
 
 def _plus(parts: tuple[DerivedFormula, ...]) -> DerivedFormula:

@@ -10,9 +10,19 @@ from functools import lru_cache
 from typing import Literal
 
 from tolcost.algebra import Poly, atom
-from tolcost.atoms.kit import blocks, bound_nodes, children, inner_nodes, is_numeric, is_ref, roots, schedules
+from tolcost.atoms.kit import (
+    blocks,
+    bound_nodes,
+    children,
+    inner_nodes,
+    is_numeric,
+    is_ref,
+    parts_first,
+    resolve_name,
+    roots,
+    schedules,
+)
 from tolcost.atoms.nodes import Build, Fold, Lambda, Member, Node, Program, Ref, Var, Where
-from tolcost.cost.count import resolve_name
 from tolcost.cost.span import tree_element
 from tolcost.elementary import FUNCTIONS
 
@@ -80,18 +90,11 @@ def _computes(loop: Build | Fold) -> bool:
 def _in_a_row(program: Program) -> int:
     """Return how many loops that apply functions to data read, at most, what another of them makes."""
     bound, levels = dict(program.bindings), dict[Node, int]()
-    pending = [(out.node, False) for out in program.outputs]
-    while pending:
-        node, done = pending.pop()
-        if node in levels:
-            continue
-        needed = _needed(node, bound)
-        if not done:
-            pending += [(node, True), *((one, False) for one in needed)]
-            continue
+    outputs = [out.node for out in program.outputs]
+    for node in parts_first(outputs, lambda node: _needed(node, bound)):
         own = isinstance(node, Build | Fold) and _computes(node)
-        levels[node] = own + max((levels[one] for one in needed), default=0)
-    return max((levels[out.node] for out in program.outputs), default=0)
+        levels[node] = own + max((levels[one] for one in _needed(node, bound)), default=0)
+    return max((levels[node] for node in outputs), default=0)
 
 
 def _needed(node: Node, bound: dict[Var, Node]) -> list[Node]:

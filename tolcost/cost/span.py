@@ -6,6 +6,9 @@ evaluates it as a balanced tree over its n elements and the start: the same n ap
 1))`` levels.  Over an empty range nothing is deep, so where lengths may make a range empty, the reported
 depth is an upper bound.
 
+A fold that adds to one member at a time (``accumulation``) is a tree for each member: of all numbers that may
+meet there, since data decides which do.
+
 Functions that compute coordinates pass depth on but add none, as they are not EOPs either.
 
 A depth is the maximum of several closed forms.  They are never negative and grow only by addition, so a
@@ -16,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import reduce
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Struct
 
@@ -57,8 +60,8 @@ from tolcost.algebra import (
     to_text,
     total,
 )
-from tolcost.algebra.effort import limit_effort
-from tolcost.algebra.poly import affine_parts, poly, powers_of
+from tolcost.algebra.poly import affine_parts, limit_effort, poly, powers_of
+from tolcost.atoms.accumulation import Accumulation, accumulation
 from tolcost.atoms.kit import (
     Schedules,
     blocks,
@@ -67,12 +70,14 @@ from tolcost.atoms.kit import (
     inner_nodes,
     is_numeric,
     is_ref,
+    parts_first,
+    resolve_name,
     schedules,
     static_condition,
 )
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
 from tolcost.atoms.totals import totals
-from tolcost.cost.count import MOST_EFFORT, Change, filter_lengths, resolve_name, total_on_empty
+from tolcost.cost.count import MOST_EFFORT, Change, filter_lengths, total_on_empty
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elementary import FUNCTIONS
 from tolcost.records import Record
@@ -401,46 +406,39 @@ class _DepthPass:
 
     def any_tree(self) -> bool:
         """Whether any fold that was visited can be evaluated as a tree."""
-        return any(isinstance(n, Fold) and tree_element(n, self._bound) is not None for n in self._known)
+        folds = [node for node in self._known if isinstance(node, Fold)]
+        return any(
+            tree_element(fold, self._bound) is not None or accumulation(fold, self._bound) is not None
+            for fold in folds
+        )
 
     def _visit(self, root: Node) -> None:
-        stack: list[tuple[Node, bool]] = [(root, False)]
-        while stack:
-            node, done = stack.pop()
-            if node in self._known:
-                continue
-            if done:
-                self._known[node] = self._rule(node)
-                continue
-            if isinstance(node, Fold):
-                self._accumulators.setdefault(node.accumulator, the_symbol(data_symbol("accumulator", 0)))
-            stack.append((node, True))
-            stack.extend((needed, False) for needed in self._needed(node))
+        for node in parts_first((root,), self._needed):
+            if node not in self._known:
+                self._known[node] = _RULES.get(type(node), _DepthPass._computed)(self, node)
 
     def _needed(self, node: Node) -> tuple[Node, ...]:
+        if node in self._known:
+            return ()
+        if isinstance(node, Fold):
+            self._accumulators.setdefault(node.accumulator, the_symbol(data_symbol("accumulator", 0)))
         if isinstance(node, Ref):
             return (self._bound[node.var],) if node.var in self._bound else ()
         return (*children(node), *(block.result for block in blocks(node)))
 
-    def _rule(self, node: Node) -> Depth:
-        match node:
-            case Ref(var=var):
-                return self._variable(var)
-            case Lambda(charge=charge) | Where(charge=charge):
-                return later(self._after(children(node)), ONE if charge == "data" else ZERO)
-            case Build(body=body):
-                return self._where_any(self._over(self._of(body), node), node)
-            case Fold():
-                return self._fold(node)
-            case Select():
-                return self._select(node)
-            case _:
-                return self._after(children(node))
+    def _computed(self, node: Node) -> Depth:
+        return self._after(children(node))
 
-    def _variable(self, var: Var) -> Depth:
-        if var in self._bound:
-            return self._known[self._bound[var]]
-        return Depth((atom(self._accumulators[var]),))
+    def _applied(self, node: Lambda | Where) -> Depth:
+        return later(self._computed(node), ONE if node.charge == "data" else ZERO)
+
+    def _variable(self, node: Ref) -> Depth:
+        if node.var in self._bound:
+            return self._known[self._bound[node.var]]
+        return Depth((atom(self._accumulators[node.var]),))
+
+    def _build(self, node: Build) -> Depth:
+        return self._where_any(self._over(self._of(node.body), node), node)
 
     def _after(self, nodes: tuple[Node, ...]) -> Depth:
         found = [depth for node in nodes if (depth := self._known[node]) is not ZERO_DEPTH]
@@ -484,9 +482,16 @@ class _DepthPass:
         start = self._known[node.start]
         element = tree_element(node, self._bound) if self._trees else None
         if element is None:
-            return self._chain(node, start)
+            into = accumulation(node, self._bound) if self._trees else None
+            return self._chain(node, start) if into is None else self._into_place(node, into, start)
         leaves = self._latest(start, self._where_any(self._over(self._known[element], node), node))
         return later(leaves, ceil_log2(product_of(node.extents) + 1))
+
+    def _into_place(self, node: Fold, into: Accumulation, start: Depth) -> Depth:
+        """Return the depth of sums into place, each a tree, at most: data decides how many numbers meet."""
+        terms = self._where_any(self._over(self._after(into.needed), node), node)
+        deepest = later(self._latest(start, terms), ceil_log2(into.meeting + 1))
+        return Depth(deepest.candidates, False)
 
     def _chain(self, node: Fold, start: Depth) -> Depth:
         """Return the depth of steps that each wait for the previous one.
@@ -499,7 +504,9 @@ class _DepthPass:
         waiting = [p - atom(marker) for p in step.candidates if marker in p.free]
         ready = tuple(p for p in step.candidates if marker not in p.free)
         if node.ends is not None:  # a turn begins only when the condition after the previous turn is known
-            waiting, ready = [*waiting, *ready], ()
+            around = dict.fromkeys(self._accumulators.values(), ZERO)
+            waiting += [substitute(p, around) for p in ready]
+            ready = tuple(p for p in ready if not p.free.isdisjoint(around))
         if not waiting:
             return self._forgetful(node, start, step)
         each = reduce(maximum, waiting)
@@ -560,6 +567,17 @@ class _DepthPass:
         lengths = all(symbol.kind == "length" for symbol in symbols_of_cond(condition))
         plain = all(p.height == 0 and not p.free & markers for p in candidates)
         return isinstance(condition, (Ge, Eq)) and lengths and plain
+
+
+_RULES: Mapping[type, Callable[[_DepthPass, Any], Depth]] = {
+    Ref: _DepthPass._variable,
+    Lambda: _DepthPass._applied,
+    Where: _DepthPass._applied,
+    Build: _DepthPass._build,
+    Fold: _DepthPass._fold,
+    Select: _DepthPass._select,
+}
+"""The depth of a node; that of all others is the latest of their operands."""
 
 
 def tree_element(node: Fold, bound: dict[Var, Node]) -> Node | None:

@@ -13,14 +13,12 @@ separated, the whole input counts, as an upper bound.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
-from itertools import combinations, permutations, product
-from math import gcd
-from operator import add
+from itertools import combinations, product
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -35,20 +33,16 @@ from tolcost.algebra import (
     Eq,
     Floor,
     Ge,
-    Monomial,
     Poly,
     Sum,
     Symbol,
     atom,
     conj,
-    const,
-    contradict,
     coordinate,
     direction,
     disj,
     either,
     eq,
-    evaluate,
     fewer_clips,
     ge,
     generators_in,
@@ -85,6 +79,14 @@ from tolcost.atoms.kit import (
 from tolcost.atoms.nodes import Block, Input, Node, Program, Var
 from tolcost.atoms.totals import in_totals, totals
 from tolcost.cost.count import Change, map_values
+from tolcost.cost.element_sets import (
+    ElementSet,
+    asks_coordinates,
+    count_union,
+    cut_box,
+    drop_inner,
+    merge_boxes,
+)
 from tolcost.cost.indices import (
     FEW_TERMS,
     IndexValues,
@@ -99,15 +101,15 @@ from tolcost.diagnostics import InternalError
 from tolcost.records import Record
 from tolcost.spaces import SPACES
 
-# === How many distinct elements of an input its reads take; an element may be taken by several of them.
+# === Reads: which elements of one input they take, by the coordinates and conditions around them.
+#
+# A read is simplified until it is a set of elements whose size is known (``element_sets``): coordinates that
+# no index mentions are eliminated from its conditions, reads that another read covers are dropped, and the
+# indices are separated into one set of values for each dimension, or shown to take distinct elements at
+# distinct coordinates.
 
-
-_FEW_IMAGES = 64
-"""Reads of one input that are compared pair by pair; the comparison is quadratic."""
-_FEW_TOGETHER = 8
-"""Images up to which one inside another is dropped, or two are merged, since every pair takes proofs."""
-_FEW_ELEMENTS = 1 << 14
-"""Elements of a read up to which they are enumerated."""
+_FEW_READS = 64
+"""Reads of one input that are merged pair by pair; the comparison is quadratic."""
 
 
 class ReadPlace(Struct, frozen=True, cache_hash=True):
@@ -126,15 +128,11 @@ class ReadPlace(Struct, frozen=True, cache_hash=True):
     @property
     def over_lengths(self) -> tuple[Cond, ...]:
         """The guards that mention no coordinate."""
-        return tuple(guard for guard in self.guards if not _asks_coordinates(guard))
+        return tuple(guard for guard in self.guards if not asks_coordinates(guard))
 
     def inside(self, node: ir.Build | ir.Fold) -> ReadPlace:
         """Return this place inside the coordinates of a node."""
         return replace(self, ranges=(*self.ranges, *zip(node.coords, node.extents, strict=True)))
-
-
-def _asks_coordinates(guard: Cond) -> bool:
-    return any(symbol.kind == "coord" for symbol in symbols_of_cond(guard))
 
 
 class Read(Record, frozen=True):
@@ -185,10 +183,10 @@ def _count_distinct(volume: Poly, reads: list[Read], analysis: ReadAnalysis) -> 
         return volume
     analysis.full |= found.taken
     known = list(found.known)
-    by_coordinates = _count_union(known)
+    by_coordinates = count_union(known)
     if by_coordinates is None:
         facts = (*analysis.granted, *map(ge, analysis.full))
-        by_coordinates = _count_union(_merge_boxes(_drop_inner(known, facts), facts))
+        by_coordinates = count_union(merge_boxes(drop_inner(known, facts), facts))
     if by_coordinates is None:
         analysis.mark_inexact(True)
         return volume
@@ -211,7 +209,7 @@ def _count_distinct(volume: Poly, reads: list[Read], analysis: ReadAnalysis) -> 
 class _Gathered(Struct):
     """The reads of one input so far: elements known by coordinates, those that data chooses, all of them."""
 
-    known: dict[_Image, None] = field(default_factory=dict)
+    known: dict[ElementSet, None] = field(default_factory=dict)
     by_data: list[Poly] = field(default_factory=list)
     anyway: Cond = FALSE
     """The condition under which all elements are read."""
@@ -232,16 +230,16 @@ class _Gathered(Struct):
             return False
         if self.anyway != FALSE and prove(self.anyway, (*read.place.over_lengths, *map(ge, read.taken))):
             return False
-        image = _image(read, analysis)
-        if image is None and analysis.inexact:
+        elements = _elements_taken(read, analysis)
+        if elements is None and analysis.inexact:
             return True
-        read = _eliminate_coordinates(replace(read, at=None), analysis) if image is None else read
-        here = conj(*read.place.over_lengths) if image is None else FALSE
-        if here == TRUE or (image is not None and image.count == volume):
+        read = _eliminate_coordinates(replace(read, at=None), analysis) if elements is None else read
+        here = conj(*read.place.over_lengths) if elements is None else FALSE
+        if here == TRUE or (elements is not None and elements.count == volume):
             analysis.full |= dict.fromkeys(read.taken)
             return True
         self.anyway = disj(self.anyway, here)
-        self.known |= {} if image is None else {image: None}
+        self.known |= {} if elements is None else {elements: None}
         self.taken |= dict.fromkeys(read.taken)
         return self.anyway == TRUE
 
@@ -252,8 +250,8 @@ def _count_replaced(puts: Read, analysis: ReadAnalysis) -> Poly | None:
     rows = product_of(puts.shape[len(puts.at) :])
     if index_nodes(puts.at):
         return rows * product_of(extent for _, extent in puts.place.ranges)
-    image = _image(_eliminate_coordinates(puts, replace(analysis, least=True)), analysis)
-    return None if image is None else rows * image.count
+    elements = _elements_taken(_eliminate_coordinates(puts, replace(analysis, least=True)), analysis)
+    return None if elements is None else rows * elements.count
 
 
 def _lower_bound(reads: list[Read], analysis: ReadAnalysis) -> Poly:
@@ -261,8 +259,8 @@ def _lower_bound(reads: list[Read], analysis: ReadAnalysis) -> Poly:
 
     Where one index is data, the others still count: a gathered row has every column read once.
     """
-    images = (_image(read, analysis) for read in _drop_covered(reads, analysis) if read.at is not None)
-    return next((image.count for image in images if image is not None), ZERO)
+    sets = (_elements_taken(read, analysis) for read in _drop_covered(reads, analysis) if read.at is not None)
+    return next((elements.count for elements in sets if elements is not None), ZERO)
 
 
 def _drop_covered(reads: list[Read], analysis: ReadAnalysis) -> list[Read]:
@@ -290,7 +288,7 @@ def _merge_opposites(reads: Iterable[Read]) -> list[Read]:
 
 def _merge_pairs(reads: list[Read]) -> list[Read]:
     """Merge pairs of reads that differ only in one condition and its negation."""
-    for one, other in combinations(reads, 2) if len(reads) <= _FEW_IMAGES else ():
+    for one, other in combinations(reads, 2) if len(reads) <= _FEW_READS else ():
         mine, others = one.place.known - other.place.known, other.place.known - one.place.known
         if len(mine) == len(others) == 1 and negate(*mine) in others:
             guards = tuple(guard for guard in one.place.guards if guard not in mine)
@@ -343,7 +341,7 @@ def _eliminate_coordinates(read: Read, analysis: ReadAnalysis) -> Read:
             own.add(guards[-1])
     taken = dict.fromkeys(read.taken)
     if not analysis.least:
-        noted = [guard for guard in guards if guard in own and not _asks_coordinates(guard)]
+        noted = [guard for guard in guards if guard in own and not asks_coordinates(guard)]
         taken |= {guard.p: None for guard in noted if isinstance(guard, Ge)}
         guards = [guard for guard in guards if guard not in noted]
     asked = tuple(dict.fromkeys(guard for guard in guards if prove(guard, analysis.granted) is not True))
@@ -439,125 +437,7 @@ def _count_in_totals(ranges: Ranges, guards: tuple[Cond, ...], analysis: ReadAna
     return parts[0] if parts is not None and parts[1] == ZERO else None
 
 
-class _Image(Struct, frozen=True):
-    """Elements of an input under some shape: a box, part of a box, or a set that is not a box.
-
-    Without a box, or with coordinates in ``guards``, the elements are those where the guards hold, and ``at``
-    maps distinct coordinates to distinct elements.
-    """
-
-    count: Poly
-    shape: tuple[Poly, ...]
-    box: tuple[IndexValues, ...] | None
-    at: tuple[Poly, ...] = ()
-    guards: frozenset[Cond] = frozenset()
-    ranges: Ranges = ()
-
-    @property
-    def is_constant(self) -> bool:
-        sides = self.box
-        if any(symbol.kind != "coord" for guard in self.guards for symbol in symbols_of_cond(guard)):
-            return False
-        return sides is not None and all(not (side.first.free | side.count.free) for side in sides)
-
-    def is_apart(self, other: _Image) -> bool:
-        """Whether no element is in both images, as far as can be proved."""
-        if self.shape != other.shape:
-            return False
-        if self.at == other.at and any(negate(guard) in other.guards for guard in self.guards):
-            return True
-        boxes = self.box is not None and other.box is not None and any(map(_are_apart, self.box, other.box))
-        return boxes or _never_meet(self, other)
-
-    def is_inside(self, other: _Image, facts: tuple[Cond, ...]) -> bool:
-        """Whether all elements of this image are in another, as far as can be proved."""
-        if self.shape != other.shape or self.box is None or other.box is None:
-            return False
-        known = (*facts, *(guard for guard in self.guards if not _asks_coordinates(guard)))
-        # with conditions on coordinates, the other image lacks part of its box
-        needed = [guard for guard in other.guards if guard not in known]
-        return not any(map(_asks_coordinates, needed)) and (
-            all(prove(guard, known) for guard in needed)
-            and all(_is_within(a, b, known) for a, b in zip(self.box, other.box, strict=True))
-        )
-
-    def elements(self) -> set[tuple[int, ...]] | None:
-        """Enumerate the elements, if they are known and few."""
-        if self.at or self.box is None or not self.is_constant or (self.count.constant or 0) > _FEW_ELEMENTS:
-            return None
-        ranges = (range(0, evaluate(side.count, {}) * side.step, side.step) for side in self.box)
-        firsts = [evaluate(side.first, {}) for side in self.box]
-        return {tuple(map(add, firsts, at)) for at in product(*ranges)}
-
-
-def _never_meet(a: _Image, b: _Image) -> bool:
-    """Whether no coordinates of two images lead to the same element: the equations contradict the guards."""
-    if not a.ranges or not b.ranges:
-        return False
-    others = {symbol: coordinate(f"{symbol.name} of the other", extent) for symbol, extent in b.ranges}
-    places = [(atom(s), e) for s, e in a.ranges]
-    places += [(others[s], substitute(e, others)) for s, e in b.ranges]
-    within = [ge(form) for at, extent in places for form in (at - 1, extent - at)]
-    guards = [*a.guards, *(substitute_cond(guard, others) for guard in b.guards)]
-    equal = [eq(one - substitute(other, others)) for one, other in zip(a.at, b.at, strict=False)]
-    return contradict((*within, *guards, *equal))
-
-
-def _are_apart(a: IndexValues, b: IndexValues) -> bool:
-    """Whether two indices share no value: one lies beyond the other, or their steps never meet."""
-    distance = (a.first - b.first).constant
-    if distance is not None and distance % gcd(a.step, b.step):
-        return True
-    return is_nonnegative(a.first - b.last - 1) or is_nonnegative(b.first - a.last - 1)
-
-
-def _is_within(a: IndexValues, b: IndexValues, facts: tuple[Cond, ...]) -> bool:
-    """Whether all values of one index are values of another."""
-    known = (*facts, ge(a.count - 1))
-    ends = is_nonnegative(a.first - b.first, known) and is_nonnegative(b.last - a.last, known)
-    return a == b or (b.step == 1 and ends)
-
-
-def _drop_inner(images: list[_Image], facts: tuple[Cond, ...]) -> list[_Image]:
-    """Drop images that lie inside another."""
-    kept: list[_Image] = []
-    for image in images if len(images) <= _FEW_TOGETHER else ():
-        if not any(image.is_inside(other, facts) for other in kept):
-            kept = [*(other for other in kept if not other.is_inside(image, facts)), image]
-    return kept or images
-
-
-def _merge_boxes(images: list[_Image], facts: tuple[Cond, ...]) -> list[_Image]:
-    """Merge pairs of boxes that differ in one dimension and touch or overlap there."""
-    for one, other in permutations(images, 2) if len(images) <= _FEW_TOGETHER else ():
-        plain = not one.at and not other.at and one.shape == other.shape
-        if plain and one.box is not None and other.box is not None:
-            apart = [k for k, (a, b) in enumerate(zip(one.box, other.box, strict=True)) if a != b]
-            if len(apart) == 1 and _continues(one.box[apart[0]], other.box[apart[0]], facts):
-                a, b = one.box[apart[0]], other.box[apart[0]]
-                long = IndexValues(a.first, 1, b.last - a.first + 1)
-                box = (*one.box[: apart[0]], long, *one.box[apart[0] + 1 :])
-                both = _Image(product_of(side.count for side in box), one.shape, box)
-                return _merge_boxes([both, *(image for image in images if image not in (one, other))], facts)
-    return images
-
-
-def _continues(a: IndexValues, b: IndexValues, facts: tuple[Cond, ...]) -> bool:
-    """Whether the values of ``b`` begin within ``a`` or just after it, and end no earlier."""
-    gaps = (b.first - a.first, a.last + 1 - b.first, b.last - a.last)
-    return a.step == b.step == 1 and all(is_nonnegative(gap, facts) for gap in gaps)
-
-
-def _count_union(images: list[_Image]) -> Poly | None:
-    """Return how many elements images have together; None where their overlap is unknown."""
-    if len(images) <= _FEW_IMAGES and all(a.is_apart(b) for a, b in combinations(images, 2)):
-        return total_of(image.count for image in images)
-    found = [image.elements() for image in images] if len({image.shape for image in images}) == 1 else [None]
-    known = [elements for elements in found if elements is not None]
-    return const(len(set().union(*known))) if len(known) == len(found) else None
-
-
-def _image(read: Read, analysis: ReadAnalysis) -> _Image | None:
+def _elements_taken(read: Read, analysis: ReadAnalysis) -> ElementSet | None:
     """Return the elements that a read takes by coordinates alone; None where they cannot be separated."""
     if read.at is None:
         return None
@@ -575,14 +455,16 @@ def _is_defined(count: Poly, analysis: ReadAnalysis) -> bool:
     return all(is_nonnegative(divisor - 1, analysis.granted) for divisor in divisors)
 
 
-def _separate_elements(read: Read, indices: tuple[Poly | Node, ...], analysis: ReadAnalysis) -> _Image | None:
+def _separate_elements(
+    read: Read, indices: tuple[Poly | Node, ...], analysis: ReadAnalysis
+) -> ElementSet | None:
     at = tuple(index for index in indices if isinstance(index, Poly))
     lengths = tuple(
         length for index, length in zip(indices, read.shape, strict=False) if isinstance(index, Poly)
     )
     ranges = _used_coordinates(read)
     axes = [tuple((s, e) for s, e in ranges if s in index.free) for index in at]
-    asked = [guard for guard in read.place.guards if _asks_coordinates(guard)]
+    asked = [guard for guard in read.place.guards if asks_coordinates(guard)]
     tried = analysis if not asked else replace(analysis, inexact=False, undecided={}, vague=False, full={})
     sides = _sides(at, axes, ranges, lengths, tried)
     told = tuple(side for side in sides if side is not None)
@@ -594,16 +476,16 @@ def _separate_elements(read: Read, indices: tuple[Poly | Node, ...], analysis: R
         each = (at_least_none(extent, analysis) for k in spread for _, extent in axes[k])
         count = product_of((*(side.count for side in told), *each))
         there = total(count, (), read.place.over_lengths, analysis.granted)
-        return _Image(there, read.shape, None, at, read.place.known, ranges)
+        return ElementSet(there, read.shape, None, at, read.place.known, ranges)
     if _is_one_to_one(at, axes, analysis):
         visits = _count_points(ranges, read.place.guards, analysis)
         if visits is not None:
-            return _Image(visits, read.shape, box, at, read.place.known, ranges)
+            return ElementSet(visits, read.shape, box, at, read.place.known, ranges)
     narrow = _restrict_range(read, analysis)
     if narrow is not read and narrow.at is not None:
         found = _separate_elements(narrow, narrow.at, analysis)
         return None if found is None or any(side.is_involved for side in found.box or ()) else found
-    cut = None if box is None else _cut_box(box, at, asked, analysis)
+    cut = None if box is None else cut_box(box, at, asked, analysis)
     analysis.join(tried)
     if cut is None or any(side.is_involved for side in cut):
         return None
@@ -670,13 +552,13 @@ def _plain(index: Poly, own: Ranges) -> IndexValues | None:
 
 def _whole_box(
     box: tuple[IndexValues, ...], at: tuple[Poly, ...], read: Read, analysis: ReadAnalysis
-) -> _Image:
+) -> ElementSet:
     """Return all elements of a box, under the conditions on lengths of a read."""
     count, over_lengths = product_of(side.count for side in box), read.place.over_lengths
     if not over_lengths:
-        return _Image(count, read.shape, box)
+        return ElementSet(count, read.shape, box)
     there = total(count, (), over_lengths, analysis.granted)
-    return _Image(there, read.shape, box, at, frozenset(over_lengths))
+    return ElementSet(there, read.shape, box, at, frozenset(over_lengths))
 
 
 def _is_one_to_one(at: tuple[Poly, ...], axes: list[Ranges], analysis: ReadAnalysis) -> bool:
@@ -727,43 +609,7 @@ def _is_in_rows(index: Poly, own: list[tuple[Symbol, Poly]], analysis: ReadAnaly
     return is_nonnegative(extent, analysis.granted) and is_nonnegative(gap, analysis.granted)
 
 
-def _cut_box(
-    box: tuple[IndexValues, ...], at: tuple[Poly, ...], guards: list[Cond], analysis: ReadAnalysis
-) -> tuple[IndexValues, ...] | None:
-    """Return the part of a box where guards hold; None if a guard does not bound one index."""
-    sides = list(box)
-    for guard in guards:
-        p = guard.p if isinstance(guard, Ge) else ZERO
-        found = [(k, index, times) for k, index in enumerate(at) if (times := _times(index, p)) is not None]
-        if not found or sides[found[0][0]].step != 1:
-            return None
-        k, index, times = found[0]
-        sides[k] = _cut_side(sides[k], p - times * index, times, analysis)
-    return tuple(sides)
-
-
-def _times(index: Poly, p: Poly) -> int | None:
-    """Return the factor of an index in a form that mentions coordinates nowhere else."""
-    moving = next((mono for mono in index.terms if _moves(mono)), None)
-    times, rest = divmod(p.terms.get(moving, 0), index.terms[moving]) if moving is not None else (0, 0)
-    left = p - times * index
-    return times if times and not rest and not any(map(_moves, left.terms)) else None
-
-
-def _moves(mono: Monomial) -> bool:
-    return any(symbol.kind == "coord" for generator in mono for symbol in generator.free)
-
-
-def _cut_side(side: IndexValues, rest: Poly, times: int, analysis: ReadAnalysis) -> IndexValues:
-    """Return the values of an index at which ``times * index + rest`` is nonnegative."""
-    bound = rest // abs(times)
-    gone = at_least_none(-bound - side.first if times > 0 else side.last - bound, analysis)
-    first = side.first + gone if times > 0 else side.first
-    return IndexValues(first, 1, at_least_none(side.count - gone, analysis))
-
-
 # === Traffic.
-
 
 _MOST_VISITS = 20_000
 """Nodes, by place, that a traversal visits; with more, every input that is used counts as a whole."""
@@ -904,27 +750,58 @@ class _Walk(Struct):
         return True
 
     def _visit(self, node: Node, place: ReadPlace) -> None:
-        match node:
-            case Input(name=name, type=parts):
-                if not _is_never(place):
-                    self._note(name, Read(parts[0].shape, place=place))
-            case ir.Ref(var=var) if var in self.bound:
-                value, there = self.bound[var]
-                self.pending.append((value, place if place.ranges == there.ranges else there))
-                if self._computes(var):  # whether or not a place that uses it is reached
-                    self._begin(value, there)
-            case ir.Member(tol=tol, at=at) if (given := self._input(tol)) is not None:
-                if not _is_never(place):
-                    computed = index_nodes(at) and not self._is_chosen(index_nodes(at))
-                    self._note(given.name, Read(tol.type[0].shape, at, place, by_lengths=bool(computed)))
-                self.pending.extend((index, place) for index in index_nodes(at))
-            case ir.Member() | ir.Component() if (begun := self._find_fold(node, place)) is not None:
-                self._visit_part(*begun, node, place)
-            case ir.Select(then=then, other=other) if (condition := static_condition(node)) is not None:
-                self._enter(then, place.under(condition))
-                self._enter(other, place.under(negate(condition)))
-            case _:
-                self._plain(node, place)
+        rule = _RULES.get(type(node))
+        if rule is None or not rule(self, node, place):
+            self._plain(node, place)
+
+    def _visit_input(self, node: Input, place: ReadPlace) -> bool:
+        if not _is_never(place):
+            self._note(node.name, Read(node.type[0].shape, place=place))
+        return True
+
+    def _visit_name(self, node: ir.Ref, place: ReadPlace) -> bool:
+        if node.var not in self.bound:
+            return False
+        value, there = self.bound[node.var]
+        self.pending.append((value, place if place.ranges == there.ranges else there))
+        if self._computes(node.var):  # whether or not a place that uses it is reached
+            self._begin(value, there)
+        return True
+
+    def _visit_member(self, node: ir.Member, place: ReadPlace) -> bool:
+        given = self._input(node.tol)
+        if given is None:
+            return self._visit_part(node, place)
+        indices = index_nodes(node.at)
+        if not _is_never(place):
+            computed = bool(indices) and not self._is_chosen(indices)
+            self._note(given.name, Read(node.tol.type[0].shape, node.at, place, by_lengths=computed))
+        self.pending.extend((index, place) for index in indices)
+        return True
+
+    def _visit_part(self, node: ir.Member | ir.Component, place: ReadPlace) -> bool:
+        """Visit a part of a fold, and, where the fold takes no turn, the same part of its start."""
+        begun = self._find_fold(node, place)
+        if begun is None:
+            return False
+        fold, there, of_start = begun
+        turns = conj(*(ge(extent - 1) for extent in fold.extents))
+        self.pending.append((fold, there.under(turns)))
+        self._begin(fold, there)
+        # a turn reads the whole start, which includes the part, unless it changes its type or only replaces
+        # members
+        is_part = fold.type == fold.start.type and not _only_puts(fold)
+        self.pending.append((of_start, place if is_part else place.under(negate(turns))))
+        self.pending.extend((index, place) for index in children(node)[1:])
+        return True
+
+    def _visit_choice(self, node: ir.Select, place: ReadPlace) -> bool:
+        condition = static_condition(node)
+        if condition is None:
+            return False
+        self._enter(node.then, place.under(condition))
+        self._enter(node.other, place.under(negate(condition)))
+        return True
 
     def _find_fold(self, node: Node, place: ReadPlace) -> tuple[ir.Fold, ReadPlace, Node] | None:
         """Find the fold that a node takes a part of, the fold's place, and the same part of the fold's start.
@@ -964,19 +841,6 @@ class _Walk(Struct):
             else:
                 return False
         return True
-
-    def _visit_part(
-        self, fold: ir.Fold, there: ReadPlace, of_start: Node, node: Node, place: ReadPlace
-    ) -> None:
-        """Visit a part of a fold, and, where the fold takes no turn, the same part of its start."""
-        turns = conj(*(ge(extent - 1) for extent in fold.extents))
-        self.pending.append((fold, there.under(turns)))
-        self._begin(fold, there)
-        # a turn reads the whole start, which includes the part, unless it changes its type or only replaces
-        # members
-        is_part = fold.type == fold.start.type and not _only_puts(fold)
-        self.pending.append((of_start, place if is_part else place.under(negate(turns))))
-        self.pending.extend((index, place) for index in children(node)[1:])
 
     def _begin(self, node: Node, place: ReadPlace) -> None:
         """Visit computed values, whoever uses them; given items of a fold's start count only when used."""
@@ -1039,6 +903,16 @@ class _Walk(Struct):
 
     def _note(self, name: str, read: Read) -> None:
         self.found.setdefault(name, []).append(read)
+
+
+_RULES: Mapping[type, Callable[[_Walk, Any, ReadPlace], bool]] = {
+    Input: _Walk._visit_input,
+    ir.Ref: _Walk._visit_name,
+    ir.Member: _Walk._visit_member,
+    ir.Component: _Walk._visit_part,
+    ir.Select: _Walk._visit_choice,
+}
+"""What a node reads, where it is not all of its operands: False if it is, after all."""
 
 
 def _is_never(place: ReadPlace) -> bool:

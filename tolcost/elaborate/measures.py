@@ -27,6 +27,7 @@ from tolcost.algebra import (
     substitute,
     the_symbol,
 )
+from tolcost.algebra.poly import affine_parts
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.nodes import Node, Var
 from tolcost.diagnostics import Rejected
@@ -217,6 +218,8 @@ class _Reader(Struct, frozen=True, eq=False):
     decided: Mapping[Node, bool]
     facts: list[Cond]
     seen: dict[Node, Poly | None] = field(default_factory=dict)
+    most: dict[Symbol, Poly] = field(default_factory=dict)
+    """The largest value of each remainder that was met."""
 
     def read(self, node: Node) -> Poly | None:
         """Return the formula of a node; None if it has none."""
@@ -287,6 +290,7 @@ class _Reader(Struct, frozen=True, eq=False):
             return None
         rest = data_symbol("rest", 0, None)
         self.facts.append(ge(by - 1 - rest))
+        self.most[the_symbol(rest)] = by - 1
         if one is not None and try_prove(ge(one - by), tuple(self.facts)) is True:
             self.facts.append(ge(floordiv(one - 1, 2) - rest))
         return rest
@@ -324,5 +328,22 @@ def _measures(turn: Turn, symbols: Sequence[Poly]) -> Iterator[Poly]:
             one, other = reader.read(node.args[large]), reader.read(node.args[small])
         except _Undecided:
             continue
-        if one is not None and other is not None and (one - other).constant is None:
-            yield one - other + more
+        if one is None or other is None:
+            continue
+        measure = _without_remainders(one - other + more, reader.most)
+        if measure is not None and measure.constant is None:
+            yield measure
+
+
+def _without_remainders(measure: Poly, most: Mapping[Symbol, Poly]) -> Poly | None:
+    """Return a larger measure without remainders: each takes the end that makes the measure largest.
+
+    A remainder may be another one at the next turn, so that it cannot stand for the same number in both.
+    """
+    while found := next((symbol for symbol in measure.free if symbol in most), None):
+        parts = affine_parts(measure, found)
+        slope = None if parts is None else parts[0].constant
+        if parts is None or slope is None:
+            return None
+        measure = parts[1] if slope < 0 else parts[1] + slope * most[found]
+    return measure

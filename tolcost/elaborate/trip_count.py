@@ -48,7 +48,7 @@ from tolcost.algebra import (
     symbols_of_cond,
     the_symbol,
 )
-from tolcost.atoms.kit import inner_nodes, is_ref
+from tolcost.atoms.kit import inner_nodes, is_ref, reached
 from tolcost.atoms.nodes import Block, Component, Convert, Fold, Lambda, Node, Number, Pack, Ref, Var
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.accumulators import restrict_to_components
@@ -279,12 +279,7 @@ def _restrict_to_condition(fold: Fold, turns: Symbol) -> Fold:
     items = body.result.items if isinstance(body.result, Pack) else ()
     if len(items) != len(fold.type):
         return replace(fold, ends=turns)
-    needed, pending = set[int](), [1]
-    while pending:
-        j = pending.pop()
-        if j not in needed:
-            needed.add(j)
-            pending += _components_read(items[j - 1], body, var)
+    needed = set(reached([1], lambda j: _components_read(items[j - 1], body, var)))
     chosen = tuple(j in needed for j in range(1, len(items) + 1))
     if all(chosen):
         return replace(fold, ends=turns)

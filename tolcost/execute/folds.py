@@ -13,8 +13,9 @@ import numpy as np
 from msgspec import Struct
 
 from tolcost.algebra import Poly, Symbol
+from tolcost.atoms.accumulation import named, same_place
 from tolcost.atoms.kit import Indices, Schedule, index_nodes, inner_nodes, is_ref, schedule
-from tolcost.atoms.nodes import Component, Fold, Input, Lambda, Member, Node, Number, Put, Ref, Var
+from tolcost.atoms.nodes import Fold, Lambda, Member, Node, Put, Var
 from tolcost.execute.batch import Batch, choose, in_spaces, spread
 from tolcost.execute.dtypes import Array, as_places, convert, dtype_of, is_exact, working_dtype
 from tolcost.execute.functions import apply_function
@@ -80,13 +81,13 @@ def recognise_scatter(fold: Fold) -> Scatter | None:
     if moves or not part.shape or len(put.at) != len(part.shape):
         return None
     bound = dict(fold.body.bindings)
-    value = _named(put.value, bound)
+    value = named(put.value, bound)
     step = _step(value, put, fold, bound)
     read: tuple[Node, ...] = ()
     done: tuple[Node, ...] = ()
     element = put.value
     if step is not None:
-        first, second = (_named(node, bound) for node in step.args)
+        first, second = (named(node, bound) for node in step.args)
         member, element = (first, step.args[1]) if _reads(first, accumulator) else (second, step.args[0])
         read = index_nodes(member.at) if isinstance(member, Member) else ()
         done = (step, member)
@@ -96,10 +97,6 @@ def recognise_scatter(fold: Fold) -> Scatter | None:
     if any(is_ref(node, accumulator) for node in inner_nodes(needed, bound)):
         return None
     return Scatter(put, step, schedule(kept, roots), len(roots))
-
-
-def _named(node: Node, bound: Mapping[Var, Node]) -> Node:
-    return bound[node.var] if isinstance(node, Ref) and node.var in bound else node
 
 
 def _reads(node: Node, accumulator: Var) -> bool:
@@ -114,39 +111,10 @@ def _step(value: Node, put: Put, fold: Fold, bound: Mapping[Var, Node]) -> Lambd
     plain = space == value.space == value.type[0].space == fold.type[0].space
     if not plain or working_dtype(space) != dtype_of(space):
         return None
-    for node in (_named(argument, bound) for argument in value.args):
+    for node in (named(argument, bound) for argument in value.args):
         if _reads(node, fold.accumulator) and isinstance(node, Member):
-            return value if _same_place(node.at, put.at, bound) else None
+            return value if same_place(node.at, put.at, bound) else None
     return None
-
-
-def _same_place(left: Indices, right: Indices, bound: Mapping[Var, Node]) -> bool:
-    return len(left) == len(right) and all(_same(a, b, bound) for a, b in zip(left, right, strict=True))
-
-
-def _same(left: Poly | Node, right: Poly | Node, bound: Mapping[Var, Node]) -> bool:
-    """Whether two indices are certainly equal."""
-    if isinstance(left, Poly) or isinstance(right, Poly):
-        return isinstance(left, Poly) and isinstance(right, Poly) and left == right
-    a, b = _named(left, bound), _named(right, bound)
-    if a is b:
-        return True
-    match a, b:
-        case Ref(), Ref():
-            return a.var is b.var
-        case Input(), Input():
-            return a.name == b.name
-        case Number(), Number():
-            return a.type == b.type and a.value == b.value
-        case Component(), Component():
-            return a.j == b.j and _same(a.value, b.value, bound)
-        case Member(), Member():
-            return _same(a.tol, b.tol, bound) and _same_place(a.at, b.at, bound)
-        case Lambda(), Lambda():
-            alike = a.function == b.function != "rand" and a.space == b.space
-            return alike and _same_place(a.args, b.args, bound)
-        case _:
-            return False
 
 
 def scattered(machine: Machine, fold: Fold, start: Batch, grid: Grid, times: int) -> Batch | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from msgspec import Struct, field
 
 from tolcost.algebra import ONE, TRUE, Cond, Poly, Symbol, atom, coordinate, ge, substitute, the_symbol
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import numeric_type
+from tolcost.atoms.kit import numeric_type, parts_first
 from tolcost.atoms.nodes import Block, Node, Part, Var
 from tolcost.diagnostics import refuse
 from tolcost.gradient.emit_arrays import Bound, Emitting, substituted
@@ -127,21 +127,12 @@ class _LoopEmitting(Struct, eq=False):
 
     def ordered(self, place: Mapping[Equation, Poly]) -> list[Equation]:
         """Return the arrays in an order of evaluation within one step."""
-        order: dict[Equation, None] = {}
-        entered: set[Equation] = set()
 
-        def enter(array: Equation) -> None:
-            if array in entered:
-                return
-            entered.add(array)
-            for read in reads(array):
-                if read.array in place and self.is_now(read, array, place):
-                    enter(read.array)
-            order[array] = None
+        def now(array: Equation) -> Iterator[Equation]:
+            read_here = (read for read in reads(array) if read.array in place)
+            return (read.array for read in read_here if self.is_now(read, array, place))
 
-        for array in self.group:
-            enter(array)
-        return list(order)
+        return list(parts_first(self.group, now))
 
     def is_now(self, read: ReadAt, reader: Equation, place: Mapping[Equation, Poly]) -> bool:
         """Whether what is read is computed in the same step."""

@@ -13,6 +13,7 @@ from typing import TypeAlias, cast
 from msgspec.structs import replace
 
 from tolcost.algebra import Poly, only_symbol
+from tolcost.atoms.kit import parts_first
 from tolcost.gradient.equations import (
     Equation,
     Expression,
@@ -33,19 +34,7 @@ Moves: TypeAlias = Callable[[ReadAt, Nest], bool]
 
 def needed(outputs: Iterable[Equation]) -> list[Equation]:
     """Return the arrays that outputs need, each after those that it reads."""
-    order: dict[Equation, None] = {}
-    entered: set[Equation] = set()
-    pending = [(array, False) for array in outputs]
-    pending.reverse()
-    while pending:
-        array, is_done = pending.pop()
-        if is_done:
-            order[array] = None
-        elif array not in entered:
-            entered.add(array)
-            pending.append((array, True))
-            pending += [(read.array, False) for read in reads(array)]
-    return list(order)
+    return list(parts_first(outputs, lambda array: [read.array for read in reads(array)][::-1]))
 
 
 def groups(outputs: Iterable[Equation]) -> list[list[Equation]]:

@@ -8,7 +8,7 @@ Where data decides the index, the values are scattered instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import cast
 
@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tolcost.algebra import ONE, Cond, Poly, contradict, negate
+from tolcost.atoms.kit import reached
 from tolcost.atoms.nodes import Constant, Input, Part
 from tolcost.diagnostics import NOWHERE, Span, refuse
 from tolcost.elementary import FUNCTIONS
@@ -147,13 +148,12 @@ class _Reversing(Struct, eq=False):
 
     def visit_loop(self, arrays: list[Equation]) -> None:
         """Sum the adjoints of the arrays of a loop, which need one another, and pass them on."""
-        live = {array for array in arrays if array in self.contributions}
-        pending = list(live)
-        while pending:
-            for read in reads(pending.pop()):
-                if read.array in self.active and read.array in arrays and read.array not in live:
-                    live.add(read.array)
-                    pending.append(read.array)
+
+        def carried(array: Equation) -> Iterator[Equation]:
+            read_here = (read.array for read in reads(array))
+            return (one for one in read_here if one in self.active and one in arrays)
+
+        live = set(reached((array for array in arrays if array in self.contributions), carried))
         self.loop = Loop(is_backward=True)
         for array in live:
             if kind_of(array.space) == "C":

@@ -6,13 +6,14 @@ Any other fold carries a state from step to step.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 from msgspec import Struct
 
 from tolcost.algebra import Cond, Poly, Symbol, atom, negate
 from tolcost.atoms import nodes as ir
+from tolcost.atoms.accumulation import named, same_place
 from tolcost.atoms.kit import Bindings, inner_nodes, is_ref, static_condition
 from tolcost.atoms.nodes import Node, Var
 
@@ -43,7 +44,7 @@ def steps_of(node: ir.Fold) -> list[FoldStep] | None:
     """Return the steps of a fold, one for each component; None if it is no reduction."""
     bound = dict(node.body.bindings)
     count = len(node.type)
-    result = _named(node.body.result, bound)
+    result = named(node.body.result, bound)
     items: Sequence[Node]
     if count == 1:
         items = (result,)
@@ -72,7 +73,7 @@ class _Reading(Struct, eq=False):
 
     def step(self, item: Node, guards: tuple[Cond, ...], bindings: Bindings) -> FoldStep | None:
         """Return the step that a node takes, under guards; ``bindings`` are those of blocks around it."""
-        item = _named(item, self.bound)
+        item = named(item, self.bound)
         match item:
             case ir.Lambda(charge="data") if item.function in _COMBINING:
                 return self.combined(item, guards, bindings)
@@ -103,7 +104,7 @@ class _Reading(Struct, eq=False):
             (item.then, item.other, condition),
             (item.other, item.then, negate(condition)),
         ):
-            if self.is_element(_named(kept.result, dict(kept.bindings))):
+            if self.is_element(named(kept.result, dict(kept.bindings))):
                 self.bound.update(side.bindings)
                 return self.step(side.result, (*guards, holds_), (*bindings, *side.bindings))
         return None
@@ -114,15 +115,15 @@ class _Reading(Struct, eq=False):
             space = item.type[self.component - 1].space
             held = self.harmless(bindings)
             return PutStep("put", item.value, space, space, guards, held, None, item.at)
-        value = _named(item.value, self.bound)
+        value = named(item.value, self.bound)
         if not (isinstance(value, ir.Lambda) and value.function == "add" and value.charge == "data"):
             return None
         for old, term in (value.args, value.args[::-1]):
-            member = _named(old, self.bound)
+            member = named(old, self.bound)
             if (
                 isinstance(member, ir.Member)
                 and self.is_carried(member.tol)
-                and self.same(member.at, item.at)
+                and same_place(member.at, item.at, self.bound)
             ):
                 if self.mentions((term, *nodes)):
                     return None
@@ -132,31 +133,24 @@ class _Reading(Struct, eq=False):
                 )
         return None
 
-    def same(self, one: tuple[Poly | Node, ...], other: tuple[Poly | Node, ...]) -> bool:
-        """Whether two index lists are the same: equal forms, the same nodes, or reads of one name."""
-        return len(one) == len(other) and all(
-            a == b if isinstance(a, Poly) or isinstance(b, Poly) else _same_index(a, b, self.bound)
-            for a, b in zip(one, other, strict=True)
-        )
-
     def is_steady(self, build: ir.Build) -> bool:
         """Whether a shape is the same at every step."""
         return all(extent.free.isdisjoint(self.coords) for extent in build.extents)
 
     def is_carried(self, node: Node) -> bool:
         """Whether a node is this component of the accumulator."""
-        node = _named(node, self.bound)
+        node = named(node, self.bound)
         if self.count == 1:
             return is_ref(node, self.accumulator)
         return (
             isinstance(node, ir.Component)
             and node.j == self.component
-            and is_ref(_named(node.value, self.bound), self.accumulator)
+            and is_ref(named(node.value, self.bound), self.accumulator)
         )
 
     def is_element(self, node: Node) -> bool:
         """Whether a node is what the accumulator has at this place."""
-        node = _named(node, self.bound)
+        node = named(node, self.bound)
         if self.build is None:
             return self.is_carried(node)
         at = tuple(map(atom, self.build.coords))
@@ -171,31 +165,6 @@ class _Reading(Struct, eq=False):
         return tuple((var, node) for var, node in bindings if not self.mentions((node,)))
 
 
-def _same_index(a: Node, b: Node, bound: Mapping[Var, Node]) -> bool:
-    a, b = _named(a, bound), _named(b, bound)
-    if a is b:
-        return True
-    match a, b:
-        case ir.Ref(), ir.Ref():
-            return a.var is b.var
-        case ir.Input(), ir.Input():
-            return a.name == b.name
-        case ir.Number(), ir.Number():
-            return a.value == b.value
-        case ir.Member(), ir.Member():
-            pairs = [(a.tol, b.tol), *zip(a.at, b.at, strict=False)]
-            return len(a.at) == len(b.at) and all(
-                x == y if isinstance(x, Poly) or isinstance(y, Poly) else _same_index(x, y, bound)
-                for x, y in pairs
-            )
-        case ir.Lambda(), ir.Lambda():
-            return (a.function, a.space, len(a.args)) == (b.function, b.space, len(b.args)) and all(
-                _same_index(x, y, bound) for x, y in zip(a.args, b.args, strict=True)
-            )
-        case _:
-            return False
-
-
 def harmless(node: ir.Fold) -> set[Node]:
     """Return the nodes that the body of a fold binds without need of the accumulator."""
     bound = dict(node.body.bindings)
@@ -204,10 +173,3 @@ def harmless(node: ir.Fold) -> set[Node]:
         for _, value in node.body.bindings
         if not any(is_ref(n, node.accumulator) for n in inner_nodes((value,), bound))
     }
-
-
-def _named(node: Node, bound: Mapping[Var, Node]) -> Node:
-    """Follow names to what they stand for."""
-    while isinstance(node, ir.Ref) and node.var in bound:
-        node = bound[node.var]
-    return node

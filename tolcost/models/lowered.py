@@ -27,7 +27,8 @@ from tolcost.catalogue.binding import decided_by_data, input_names, is_handed
 from tolcost.catalogue.graph import HOLDS_A_TENSOR, Body, GraphNode, Inside, met, no_function
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Counts, Traffic, traffic
-from tolcost.cost.count import MacFlow, OutputSources, count_macs, find_mac_flow
+from tolcost.cost.count import count_macs
+from tolcost.cost.macs import MacFlow, OutputSources, find_mac_flow
 from tolcost.diagnostics import Diagnostic
 from tolcost.elaborate import Inputs, Tensor
 from tolcost.elaborate.values import Missing

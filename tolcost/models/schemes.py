@@ -20,7 +20,7 @@ from tolcost.algebra import Poly, Symbol
 from tolcost.atoms.nodes import Program
 from tolcost.catalogue.graph import GraphNode, met
 from tolcost.catalogue.specs import Library, Spec
-from tolcost.cost.count import find_mac_flow
+from tolcost.cost.macs import find_mac_flow
 from tolcost.diagnostics import Rejected
 from tolcost.models.facts import FactTable, Plain, plain_known
 from tolcost.models.lowered import Applied, Given, Lowered, Setting, arguments, mac_flow_names

@@ -18,10 +18,14 @@ from tolcost.result.view import CostView, figure_data
 from tolcost.show.document import Form, text_of
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     import pandas
     from matplotlib.axes import Axes
 
     from tolcost.algebra.vectorised import Ints
+
+    Frame: TypeAlias = pandas.DataFrame
 
 _INT64 = 2**63
 
@@ -81,6 +85,20 @@ def frame_at(points: Points, forms: Mapping[str, Form | None], metrics: Iterable
         told = (points.others.get(n) for n in range(points.size))
         outside = [one.hint or one.message if isinstance(one, Rejected) else "" for one in told]
         found["outside"] = pandas.Series(outside, dtype="str")
+    return pandas.DataFrame(found)
+
+
+def frame_in(columns: Mapping[str, Sequence[str | float | int | None]]) -> pandas.DataFrame:
+    """Return a frame of columns that are texts, rounded numbers, or exact ones."""
+    import pandas
+
+    found: dict[str, object] = {}
+    for name, column in columns.items():
+        kinds = {type(value) for value in column}
+        if kinds == {str} or kinds == {float}:
+            found[name] = pandas.Series(list(column), dtype="str" if str in kinds else "float64")
+        else:
+            found[name] = typed(column)  # type: ignore[arg-type]  # texts are apart
     return pandas.DataFrame(found)
 
 

@@ -346,7 +346,9 @@ def _span(metric: Metric, reading: MeasuredStudy) -> Iterator[Measure]:
     """Yield the depth of a program with reduces as chains, and beside it the depth with trees."""
     span = reading.study.span
     differs = span is not None and span.tree != span.chain
-    tree = (Portion("tree", "", span.tree, _TREES),) if span is not None and differs else ()
+    tree: tuple[Portion, ...] = ()
+    if span is not None and differs:
+        tree = (Portion("tree", "", span.tree, _TREES if span.tree.exact else f"at most, {_TREES}"),)
     yield metric.measure(reading, None if span is None else span.chain, tree)
 
 

@@ -117,7 +117,7 @@ def once(python: str, setup: str, file: Path, *before: str) -> tuple[float, floa
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(
         [python, "-c", _TIMED.format(setup=setup), str(file), *before],
-        capture_output=True, text=True, cwd=HERE.parent, env=environment,
+        capture_output=True, text=True, cwd=HERE.parents[1], env=environment,
     )  # fmt: skip
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
@@ -157,7 +157,7 @@ def main() -> int:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     with TemporaryDirectory() as folder:
         files = [LIGHT / "light_resnet50.onnx", LIGHT / "light_densenet121.onnx"]
-        files += [HERE.parent / "examples" / "bert.onnx", *map(Path, sys.argv[2:])]
+        files += [HERE.parents[1] / "examples" / "bert.onnx", *map(Path, sys.argv[2:])]
         for count in (1_000, 10_000, 100_000):
             files.append(Path(folder) / f"different_{count}.onnx")
             different(files[-1], count)

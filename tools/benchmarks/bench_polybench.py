@@ -22,8 +22,8 @@ from bench_analysis import HERE, Case, Times, measure, totals
 from tolcost.platform import with_deep_stack
 
 TURNS = 2
-FOLDER = HERE.parent / "specs" / "polybench"
-RECORD = HERE.parent / "reports" / "data" / "polybench.toml"
+FOLDER = HERE.parents[1] / "specs" / "polybench"
+RECORD = HERE.parents[1] / "reports" / "data" / "polybench.toml"
 
 
 def cases() -> dict[str, Case]:

@@ -5,11 +5,13 @@ Of a choice by data both sides count, and what it is decided by.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from itertools import product
 
-from tolcost.algebra import Symbol, evaluate, evaluate_cond
+from tolcost.algebra import Poly, Symbol, evaluate, evaluate_cond
 from tolcost.algebra.floors import log2_of_number
+from tolcost.atoms.accumulation import Accumulation, accumulation, named
 from tolcost.atoms.kit import children
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
 from tolcost.cost.span import tree_element
@@ -63,10 +65,32 @@ class _Walk:
             as_result = Block(node.body.bindings, element)
             leaves = [self.block(as_result, inner, {**env, node.accumulator: 0}) for inner in steps]
             return max((start, *leaves)) + log2_of_number(len(steps) + 1)
+        into = accumulation(node, _bound(node.body)) if self.trees else None
+        if into is not None:
+            return self.into_place(node, into, start, steps, env)
         depth = start
         for inner in steps:
             depth = self.block(node.body, inner, {**env, node.accumulator: depth})
         return depth
+
+    def into_place(
+        self, node: Fold, into: Accumulation, start: int, steps: list[dict[Symbol, int]], env: Env
+    ) -> int:
+        """The deepest sum of what may meet at a place: all steps with the same static indices."""
+        bindings, met = tuple(_bound(node.body).items()), Counter[tuple[int, ...]]()
+        leaves = [start]
+        for inner in steps:
+            for needed in into.needed:
+                leaves.append(self.block(Block(bindings, needed), inner, {**env, node.accumulator: 0}))
+            met[tuple(evaluate(at, inner) for at in into.at if isinstance(at, Poly))] += 1
+        return max(leaves) + log2_of_number(max(met.values(), default=0) + 1)
+
+
+def _bound(block: Block) -> dict[Var, Node]:
+    """The names of a step, and of the sides of a choice that it ends with."""
+    result = named(block.result, dict(block.bindings))
+    sides = (result.then, result.other) if isinstance(result, Select) else ()
+    return {**dict(block.bindings), **{var: n for side in sides for var, n in side.bindings}}
 
 
 def _steps(node: Build | Fold, values: Mapping[Symbol, int]) -> list[dict[Symbol, int]]:

@@ -58,6 +58,7 @@ from tools.gradient.points import (
 from tools.gradient.products import derived, is_coarse, is_narrow, parts_of
 from tools.gradient.torch_further import FURTHER
 from tools.gradient.torch_operators import FUNCTIONS
+from tools.gradient.torch_rarer import RARER
 
 SECONDS_EACH, MOST_CASES = 15, 5
 DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training", "com.microsoft")
@@ -100,13 +101,14 @@ class Given(Struct, frozen=True, eq=False):
 
 def as_torch(case: Case, spec: Spec, program: Program, values: Execution) -> Given | None:
     """Return what PyTorch computes; None if there is no function, or it gives other values."""
-    run = FUNCTIONS.get(case.node.op) or FURTHER.get(case.node.op)
+    run = FUNCTIONS.get(case.node.op) or FURTHER.get(case.node.op) or RARER.get(case.node.op)
     if run is None:
         return None
     real = real_inputs(program)
     leaves: dict[str, torch.Tensor] = {}
     given: list[Any] = []
     attributes = {name: plain(value) for name, value in attribute_values(case.node).items()}
+    attributes |= case.node.graphs
     try:
         declared = met(spec.inputs, len(case.inputs))
         for n, (statement, item) in enumerate(zip(declared, case.inputs, strict=False)):

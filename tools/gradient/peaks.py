@@ -115,11 +115,16 @@ def different(module: Any) -> Any:
     return module
 
 
+@lru_cache(2)
+def step_of(recompute: bool, *asked: Any) -> Any:
+    """Return the step of a model over its open lengths, for all recorded sizes."""
+    options = {"recompute": "every 1"} if recompute else {}
+    return from_onnx(export_of(*asked)).training("adamw", **options)
+
+
 def compared(row: dict[str, Any], recompute: bool) -> dict[str, Any]:
     fixed = (row["batch"], row["size"]) if row["model"] in FIXED else ()
-    model = export_of(row["model"], row["attention"], row["type"], *fixed)
-    asked = {"recompute": "every 1"} if recompute else {}
-    step = from_onnx(model).training("adamw", **asked)
+    step = step_of(recompute, row["model"], row["attention"], row["type"], *fixed)
     given = {"batch": row["batch"], "tokens": row["size"]}
     at = step.subs({name: given[name] for name in given if name in step.symbols})
     found = at()

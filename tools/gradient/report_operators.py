@@ -1,13 +1,14 @@
-"""Writes reports/gradients.md: the gradients of ONNX's operators beside PyTorch's, and what both keep.
+"""Writes reports/gradients.md: gradients of operators and programs beside PyTorch's, and what both keep.
 
     python -m tools.gradient.report_operators
 
-From ``reports/data/gradients.json`` only; the same bytes every time.
+From ``reports/data/gradients.json`` and ``gradients_programs.json`` only; the same bytes every time.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from tolcost.catalogue.specs import open_library
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "reports" / "data" / "gradients.json"
+PROGRAMS = ROOT / "reports" / "data" / "gradients_programs.json"
 REPORT = ROOT / "reports" / "gradients.md"
 
 HEAD = """# Gradients of operators beside PyTorch
@@ -26,12 +28,14 @@ The gradient of each operator is derived from its definition, printed, read agai
 of ONNX's node tests, of the cases recorded from onnxruntime and a few of our own, in float64: moved a
 little, and then at other lengths with the same derived program. At each point it is compared with
 torch.autograd (PyTorch {torch}), where a function of PyTorch has the value of the definition, and with
-central differences of the operator's own value elsewhere. What a run of the gradient counts is compared
-with its closed form. Operators of onnxruntime that take whole numbers stay at the lengths of their cases:
-these numbers are offsets, and longer tensors of them would be no input.
+central differences of the operator's own value elsewhere. Where PyTorch has no such function, some are
+composed of its functions, after the text of ONNX's specification (`tools/gradient/torch_rarer.py`). What a
+run of the gradient counts is compared with its closed form. Operators of onnxruntime that take whole
+numbers stay at the lengths of their cases: these numbers are offsets, and longer tensors of them would be
+no input.
 
-| operators | ONNX's own domain | other domains |
-|---|---:|---:|
+| operators | ONNX's own domain | its domains of classic models and previews | onnxruntime |
+|---|---:|---:|---:|
 {totals}
 
 **{held} operators are held: {by_torch} to PyTorch, {by_differences} to differences alone.** {two} of them
@@ -52,9 +56,8 @@ gradient of PyTorch there. {other} do not:
 |---|---:|---:|
 {at_ties}
 
-- **LeakyRelu, PRelu, Elu, Selu at 0.** Both sides have a slope there. ONNX's definition takes the right
-  one, with `x < 0` for the other; PyTorch takes the left one. The derivative is that of the branch which
-  the definition takes.
+- **RoiAlign** takes the maximum of products. At whole numbers several are equal but for their rounding, so
+  that it depends on the order of operations which of them is the largest.
 - **A root of 0**, of a window of zeros in LpPool, has no derivative: the derived gradient is no number there,
   and PyTorch's is 0.
 
@@ -105,12 +108,75 @@ in a way that has a derivative: {nothing}.
 No test has inputs of real numbers for: {untested}.
 """
 
+OF_PROGRAMS = """
+## Programs of `specs/`
+
+A program is unrolled at given lengths into its five atoms, and PyTorch computes these, one number after the
+other. So PyTorch differentiates the same program, by rules of its own, and nothing of how gradients are
+derived here is used. Values are compared as well. Of {every} programs, {nothing} have nothing to
+differentiate. **{held} of the other {real} have the gradients of PyTorch, {two} of these at two choices of
+lengths; {wrong} have others.** The largest error is {error:.1g}.
+
+| programs | held | nothing to differentiate | not |
+|---|---:|---:|---:|
+{folders}
+
+| why not | programs |
+|---|---|
+{refused}
+"""
+
 Row = Mapping[str, Any]
 
 
 def main() -> None:
     """Write the report."""
-    REPORT.write_text(report(), encoding="utf-8")
+    REPORT.write_text(report() + report_programs(), encoding="utf-8")
+
+
+def programs() -> dict[str, dict[str, Any]]:
+    """Read what is recorded of the programs."""
+    found: dict[str, dict[str, Any]] = json.loads(PROGRAMS.read_text("utf-8"))["programs"]
+    return found
+
+
+def report_programs() -> str:
+    """Return the part about programs."""
+    found = programs()
+    kinds = {name: _kind_of_program(row) for name, row in found.items()}
+    held = [row for name, row in found.items() if kinds[name] == "held"]
+    folders = sorted({_folder(name) for name in found})
+    refused: dict[str, list[str]] = {}
+    for name, row in found.items():
+        if kinds[name] == "not":
+            said = row.get("wrong") or row.get("refused", "none of the lengths that were tried is admitted")
+            refused.setdefault(said.partition(": ")[2] or said, []).append(name)
+    many = Counter((_folder(name), one) for name, one in kinds.items())
+    return OF_PROGRAMS.format(
+        every=len(found),
+        nothing=sum(one == "nothing" for one in kinds.values()),
+        held=len(held),
+        real=sum(one != "nothing" for one in kinds.values()),
+        two=sum(row["shapes"] > 1 for row in held),
+        wrong=sum("wrong" in row for row in found.values()) or "none",
+        error=max(row["error"] for row in held),
+        folders=_lines(
+            (folder, *(many[folder, one] or "" for one in ("held", "nothing", "not"))) for folder in folders
+        ),
+        refused=_lines((said, _names(sorted(names))) for said, names in sorted(refused.items())),
+    )
+
+
+def _folder(name: str) -> str:
+    return name.partition("/")[0]
+
+
+def _kind_of_program(row: Row) -> str:
+    if "wrong" in row:
+        return "not"
+    if row.get("shapes"):
+        return "held"
+    return "nothing" if row.get("refused", "").startswith("T0901") else "not"
 
 
 def recorded() -> dict[str, Any]:
@@ -213,11 +279,19 @@ def _totals(rows: list[Row]) -> str:
     return _lines(
         (
             one,
-            sum(kind(row) == one and "." not in row["operator"] for row in rows),
-            sum(kind(row) == one and "." in row["operator"] for row in rows),
+            *(
+                sum(kind(row) == one and _owner(row) == owner for row in rows)
+                for owner in ("", "onnx", "microsoft")
+            ),
         )
         for one in kinds
     )
+
+
+def _owner(row: Row) -> str:
+    """Return whose domain an operator is of: ai.onnx.ml is one of ONNX, com.microsoft is onnxruntime's."""
+    parts: list[str] = row["operator"].split(".")
+    return parts[1] if len(parts) > 1 else ""
 
 
 def _told(kept: Mapping[str, int]) -> str:

@@ -13,7 +13,8 @@ from tolcost.catalogue.graph import Attribute, GraphNode, Weight
 from tolcost.catalogue.specs import FORMAT, Head, digest_of, line_digest_of
 from tolcost.catalogue.types import array_of
 from tolcost.cost import depths
-from tolcost.cost.count import CountKey, find_mac_flow
+from tolcost.cost.count import CountKey
+from tolcost.cost.macs import find_mac_flow
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.values import Cast
 from tolcost.models.facts import Known

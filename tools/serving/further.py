@@ -40,6 +40,7 @@ def latent(state: State, model: PlannedModel) -> dict[str, Array]:
             of_layers(state, f"{own}{name}.weight", count, same)
             for name in ("input_layernorm", "post_attention_layernorm")
         ], axis=1),
+        "q": of_layers(state, f"{attention}q_proj.weight", count),
         "q_narrow": of_layers(state, f"{attention}q_a_proj.weight", count),
         "q_narrow_norm": of_layers(state, f"{attention}q_a_layernorm.weight", count, same),
         "q_wide": of_layers(state, f"{attention}q_b_proj.weight", count),
@@ -58,7 +59,7 @@ def latent(state: State, model: PlannedModel) -> dict[str, Array]:
     both = of_layers(state, f"{own}mlp.experts.gate_up_proj", count, same).swapaxes(2, 3)
     found["gates"], found["ups"] = both[..., : n["z"]], both[..., n["z"] :]
     found["downs"] = of_layers(state, f"{own}mlp.experts.down_proj", count, same).swapaxes(2, 3)
-    return found
+    return found  # what the module lacks is empty, and left out
 
 
 def mamba(state: State, model: PlannedModel) -> dict[str, Array]:

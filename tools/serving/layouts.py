@@ -66,18 +66,34 @@ WEIGHTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "qwen3_moe": ("qwen3_moe", {**SMALL_EXPERTS, "head_dim": 8, "norm_topk_prob": True}),
     "gpt_oss": ("gpt_oss", {**EXPERTS, **WINDOW, **LOCAL_FIRST, "head_dim": 8}),
     "llama4_text": ("llama4_text", LLAMA4),
-    "llama4_text wider": (
-        "llama4_text",
-        {**LLAMA4, "hidden_size": 32, "num_experts_per_tok": 2, "use_qk_norm": False, "moe_layers": [2]},
-    ),
 }
 """Types with their configurations; layers with a window come first, as in the programs."""
+LARGER: Mapping[str, int] = {
+    "hidden_size": 36, "n_embd": 36, "d_model": 36, "word_embed_proj_dim": 36, "intermediate_size": 28,
+    "ffn_dim": 28, "num_hidden_layers": 4, "n_layer": 4, "n_layers": 4, "num_attention_heads": 6, "n_head": 6,
+    "n_heads": 6, "num_key_value_heads": 3, "vocab_size": 37,
+}  # fmt: skip
+"""Another size of everything; six heads are no power of two, which biases by place depend on."""
+
+
+def larger(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration at the other size, with one more layer of its first kind."""
+    found = {key: LARGER.get(key, value) if value is not None else None for key, value in said.items()}
+    if "layer_types" in found:
+        found["layer_types"] = [*found["layer_types"][:1], *found["layer_types"]]
+    if "moe_layers" in found:  # of Llama 4: other layers have experts, and heads are left as they are
+        found |= {"moe_layers": [3], "no_rope_layers": [1, 1, 1, 0], "use_qk_norm": False}
+        found["num_experts_per_tok"] = 2
+    return found
+
+
 LATENT = {
     "num_key_value_heads": 4, "q_lora_rank": 10, "kv_lora_rank": 12, "qk_nope_head_dim": 6,
     "qk_rope_head_dim": 4, "v_head_dim": 5, "n_routed_experts": 6, "num_experts_per_tok": 2,
     "moe_intermediate_size": 14, "n_shared_experts": 2, "first_k_dense_replace": 1, "n_group": 1,
     "topk_group": 1, "routed_scaling_factor": 1.0,
 }  # fmt: skip
+LATER = {"hidden_size": 32, "num_hidden_layers": 4, "first_k_dense_replace": 2}
 BARE = {"num_attention_heads": None, "num_key_value_heads": None, "intermediate_size": None}
 MAMBA2 = {**BARE, "state_size": 5, "num_heads": 6, "head_dim": 8, "n_groups": 2, "chunk_size": 4}
 H1 = {
@@ -97,7 +113,16 @@ QWEN3_NEXT = {
 PROMPTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "deepseek_v2": ("deepseek_v2", {**LATENT, "topk_method": "greedy"}),
     "deepseek_v3": ("deepseek_v3", LATENT),
+    "deepseek_v2 wider": (
+        "deepseek_v2",
+        {**LATENT, **LATER, "q_lora_rank": None, "kv_lora_rank": 9, "topk_method": "greedy"},
+    ),
+    "deepseek_v3 wider": ("deepseek_v3", {**LATENT, **LATER, "q_lora_rank": 14, "v_head_dim": 7}),
     "mamba": ("mamba", {**BARE, "state_size": 5, "time_step_rank": 3}),
+    "mamba wider": (
+        "mamba",
+        {**BARE, "hidden_size": 32, "state_size": 4, "time_step_rank": 2, "conv_kernel": 3},
+    ),
     "mamba2": ("mamba2", MAMBA2),
     "mamba2 wider": (
         "mamba2",
@@ -128,9 +153,17 @@ PROMPTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         {**EXPERTS, **FULL_FIRST, "hidden_size": 32, "head_dim": 6, "block_size": 4},
     ),
     "rwkv": ("rwkv", {**BARE, "rescale_every": 0}),
+    "rwkv wider": (
+        "rwkv",
+        {**BARE, "rescale_every": 0, "hidden_size": 32, "num_hidden_layers": 4, "intermediate_size": 40},
+    ),
     "bert": ("bert", {"num_key_value_heads": None, "layer_norm_eps": 1e-5}),
+    "bert wider": (
+        "bert",
+        {"num_key_value_heads": None, "layer_norm_eps": 1e-5, "hidden_size": 32, "type_vocab_size": 3},
+    ),
 }
-"""Types of which a prompt alone is compared: what they keep is kept otherwise by transformers."""
+"""Types that keep something else than keys and values, or nothing: one text of each is compared."""
 T5 = {
     "vocab_size": 31,
     "d_model": 24,

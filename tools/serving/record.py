@@ -230,7 +230,7 @@ OF_TYPE = {
     "whisper": AutoModelForSpeechSeq2Seq,
     "t5": T5ForConditionalGeneration,
 }
-BATCH, PROMPTS = 2, (5, 11)
+BATCH, PROMPTS = 2, (5, 11, 19)
 
 
 def main(file: str) -> None:

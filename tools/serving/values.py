@@ -1,6 +1,6 @@
 """Holds what the serving programs compute to transformers' modules with random weights, number by number.
 
-    python -m tools.serving.values reports/data/serving_values.json tests/plan/values.json [TYPE...]
+    python -m tools.serving.values reports/data/serving_values.json tests/plan/values.json [NAME...]
 
 It needs torch and transformers.  Each module reads a prompt, and then one more token with its cache; the
 program does the same with the same parameters and, for the token, with the cache of the module.  The first
@@ -31,7 +31,9 @@ from transformers.models.t5.modeling_t5 import T5Attention
 from tolcost.apps.plan.door import PlannedModel, model_in
 from tolcost.platform import with_deep_stack
 
-from .layouts import PAIRS, PROMPTS, WEIGHTS, Array, drawn, parameters
+from .further import State
+from .kept import kept_key, kept_of
+from .layouts import PAIRS, PROMPTS, WEIGHTS, Array, drawn, larger, parameters
 from .run import run_program
 
 SIZE = {
@@ -48,8 +50,11 @@ SIZE = {
     "layer_norm_epsilon": 1e-5,
 }
 BATCH, PROMPT = 2, 6
-CASES = ("gemma2", "mixtral", "gpt_oss", "cohere2")
-"""What the tests run again."""
+CASES = (
+    "gemma2", "gpt_oss", "cohere2", "bloom wider", "deepseek_v3 wider", "mamba", "mamba2 wider", "jamba",
+    "qwen3_next", "minimax", "rwkv", "bert", "t5 gated", "whisper",
+)  # fmt: skip
+"""What the tests run again: all programs, for a prompt and for the next token."""
 PAIRED = ("cohere", "llama4")
 """Types that turn neighbours of a head, and not halves."""
 
@@ -123,19 +128,31 @@ def off(ours: Array, theirs: Array) -> float:
     return float(np.abs(ours - theirs).max() / np.abs(theirs).max())
 
 
-def compared_prompt(kind: str, more: Mapping[str, Any]) -> dict[str, Any]:
-    """Compare a prompt alone; where attention may be absorbed, also as a token is made."""
+def compared_kept(kind: str, more: Mapping[str, Any]) -> dict[str, Any]:
+    """Compare a prompt of one text, also where attention may be absorbed, and the next token."""
     module, state, told = built(kind, more)
     model = model_in(told, kind)
     torch.manual_seed(1)
-    ids = torch.randint(1, told["vocab_size"], (1, PROMPT))
-    with torch.no_grad():
-        theirs = module(ids).logits.numpy()
+    ids = torch.randint(1, told["vocab_size"], (1, PROMPT + 1))
+    read, next_ids = ids[:, :PROMPT], ids[:, PROMPT:]
     weights = parameters(kind, state, model)
-    given = {**weights, **angles(module, model, 0, PROMPT), "ids": ids.numpy()}
+    given = {**weights, **angles(module, model, 0, PROMPT), "ids": read.numpy()}
+    with torch.no_grad():
+        first = module(read, use_cache=True) if model.family.answers else module(read)
+        theirs = first.logits.numpy().copy()
     found: dict[str, Any] = {"prompt": off(run_program(model, given, 0), theirs)}
+    found["case"] = case_of(told, state, [run_of(0, given, weights, theirs)])
     if model.family.program == "latent":
         found["absorbed"] = off(run_program(model, given, 0, absorbed=True), theirs)
+    if not model.family.answers:
+        return found
+    key = kept_key(first)
+    kept = kept_of(model, getattr(first, key))
+    with torch.no_grad():
+        theirs = module(next_ids, **{key: getattr(first, key)}, use_cache=True).logits.numpy()
+    given = {**weights, **angles(module, model, PROMPT, 1), **kept, "ids": next_ids.numpy()}
+    found["token"] = off(run_program(model, given, PROMPT), theirs)
+    found["case"]["runs"].append(run_of(PROMPT, given, weights, theirs))
     return found
 
 
@@ -151,6 +168,7 @@ def compared(kind: str, more: Mapping[str, Any]) -> dict[str, Any]:
         second = module(ids[:, PROMPT:], past_key_values=first.past_key_values, use_cache=True)
     weights = parameters(kind, state, model)
     found: dict[str, Any] = {}
+    runs: list[dict[str, Any]] = []
     for name, piece, past, theirs in (
         ("prompt", ids[:, :PROMPT], 0, first.logits.numpy()),
         ("token", ids[:, PROMPT:], PROMPT, second.logits.numpy()),
@@ -158,13 +176,22 @@ def compared(kind: str, more: Mapping[str, Any]) -> dict[str, Any]:
         tables = angles(module, model, past, piece.shape[1])
         given = {**weights, **tables, **(kept if past else {}), "ids": piece.numpy()}
         found[name] = off(run_program(model, given, past), theirs)
-        if not past:
-            found["case"] = {
-                "config": told, "shapes": {key: list(value.shape) for key, value in state.items()},
-                "ids": piece.tolist(), "logits": theirs.round(9).tolist(),
-                **{key: table.round(12).tolist() for key, table in tables.items()},
-            }  # fmt: skip
-    return found
+        runs.append(run_of(past, given, weights, theirs))
+    return {**found, "case": case_of(told, state, runs)}
+
+
+def run_of(
+    past: int, given: Mapping[str, Array], weights: Mapping[str, Array], logits: Array
+) -> dict[str, Any]:
+    """Return a run for the tests: what it is given besides the parameters, and what the module says."""
+    own = {name: array for name, array in given.items() if array.size and weights.get(name) is not array}
+    arrays = {name: array.round(8).tolist() for name, array in own.items()}
+    return {"past": past, "given": arrays, "logits": logits.round(8).tolist()}
+
+
+def case_of(config: Any, state: State, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a case for the tests, which draw the parameters by their shapes again."""
+    return {"config": config, "shapes": {key: list(one.shape) for key, one in state.items()}, "runs": runs}
 
 
 def buckets(model: PlannedModel, config: Any, past: int, source: int) -> dict[str, Array]:
@@ -202,33 +229,41 @@ def compared_pair(kind: str, more: Mapping[str, Any]) -> dict[str, Any]:
         }  # fmt: skip
         second = module(encoder_outputs=states, decoder_input_ids=ids, past_key_values=cache, use_cache=True)
     weights = parameters(kind, state, model)
-    weights |= {"sound": sound.numpy()} if hears else {"source": read.numpy()}
+    first_part = {"sound": sound.numpy()} if hears else {"source": read.numpy()}
     found: dict[str, Any] = {}
+    runs: list[dict[str, Any]] = []
     for name, piece, past, theirs in (
         ("prompt", start, 0, first.logits), ("token", ids, start.shape[1], second.logits),
     ):  # fmt: skip
         far = {} if hears else buckets(model, config, past, PROMPT)
-        ours = run_program(model, {**weights, **far, **(kept if past else {}), "ids": piece.numpy()}, past)
-        found[name] = off(ours, theirs.numpy())
-    return found
+        own = {**weights, **first_part, **far, **(kept if past else {}), "ids": piece.numpy()}
+        found[name] = off(run_program(model, own, past), theirs.numpy())
+        runs.append(run_of(past, own, weights, theirs.numpy()))
+    return {**found, "case": case_of(told, state, runs)}
 
 
 def main(file: str, cases: str, *types: str) -> None:
-    rows, kept = {}, []
-    for name in types or (*WEIGHTS, *PROMPTS, *PAIRS):
-        kind, more = {**WEIGHTS, **PROMPTS, **PAIRS}[name]
-        compare = compared_pair if name in PAIRS else compared_prompt if name in PROMPTS else compared
+    rows: dict[str, Any] = {}
+    kept: dict[str, Any] = {}
+    if types:  # the others stay as they are
+        rows = json.loads(Path(file).read_text("utf-8"))["largest difference over the largest logit"]
+        kept = json.loads(Path(cases).read_text("utf-8"))
+    plain = {f"{name} wider": (kind, larger({**SIZE, **more})) for name, (kind, more) in WEIGHTS.items()}
+    plain = {**plain, **WEIGHTS}
+    for name in types or (*WEIGHTS, *(one for one in plain if one not in WEIGHTS), *PROMPTS, *PAIRS):
+        kind, more = {**plain, **PROMPTS, **PAIRS}[name]
+        compare = compared_pair if name in PAIRS else compared_kept if name in PROMPTS else compared
         row = with_deep_stack(lambda kind=kind, more=more, compare=compare: compare(kind, more))
         case = row.pop("case", None)
         if name in CASES:
-            kept.append(case)
+            kept[name] = case
         rows[name] = row
         print(name, row, flush=True)
-    if not types:
-        head = {"torch": torch.__version__, "transformers": transformers.__version__}
-        told = {**head, "sizes": SIZE, "largest difference over the largest logit": rows}
-        Path(file).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-        Path(cases).write_text(json.dumps(kept) + "\n", encoding="utf-8")
+    head = {"torch": torch.__version__, "transformers": transformers.__version__}
+    told = {**head, "sizes": SIZE, "largest difference over the largest logit": rows}
+    Path(file).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    text = ",\n".join(f"{json.dumps(name)}: {json.dumps(kept[name])}" for name in CASES)
+    Path(cases).write_text(f"{{{text}}}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

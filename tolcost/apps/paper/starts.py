@@ -16,9 +16,16 @@ from msgspec.structs import replace
 from tolcost.algebra import Poly, Symbol, atom
 from tolcost.algebra.conditions import conj, eq
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import bound_nodes, children, is_ref, program_nodes, schedules, with_operands
+from tolcost.atoms.kit import (
+    bound_nodes,
+    children,
+    is_ref,
+    program_nodes,
+    resolve_name,
+    schedules,
+    with_operands,
+)
 from tolcost.atoms.nodes import Block, Fold, Lambda, Node, Number, Program, Var
-from tolcost.cost.count import resolve_name
 from tolcost.cost.span import tree_element
 from tolcost.elementary import FUNCTIONS
 from tolcost.execute.reductions import GATHERED, identity

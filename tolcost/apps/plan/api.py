@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tolcost.apps.plan.door import model_at, model_in, shipped_model, shipped_models
+from tolcost.apps.plan.door import model_in, model_named
 from tolcost.apps.plan.figures import served
 from tolcost.apps.plan.plan import Plan, check, question_of
 from tolcost.apps.plan.precision import precision_of
@@ -42,10 +42,8 @@ def plan(
     """
     if isinstance(config, Mapping):
         model = model_in(dict(config), "config", ignore)
-    elif str(config) in shipped_models() and not Path(config).exists():
-        model = shipped_model(str(config))
     else:
-        model = model_at(config, ignore)
+        model = model_named(config, ignore)
     question = question_of(model, batch, prompt, answer, Fraction(str(reserve)), chunk, block)
     where = None if device is None else load_device(device)
     found = Plan(

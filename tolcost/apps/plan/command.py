@@ -7,7 +7,7 @@ from fractions import Fraction
 import click
 from msgspec.structs import replace
 
-from tolcost.apps.plan.door import PlannedModel, model_at, shipped_model, shipped_models
+from tolcost.apps.plan.door import PlannedModel, model_named, shipped_model, shipped_models
 from tolcost.apps.plan.figures import served
 from tolcost.apps.plan.plan import Plan, check, question_of
 from tolcost.apps.plan.precision import cache_names, precision_names, precision_of
@@ -94,7 +94,8 @@ def command(
 ) -> int:
     """Plan a language model: memory, time and tokens per second.
 
-    CONFIG.json is a configuration as repositories of models have it, DIR a folder with one.
+    CONFIG.json is a configuration as repositories of models have it, DIR a folder with one. Without a device,
+    those that it fits are listed.
     """
     if judged:
         return _judge(file, name, ignored, form, output)
@@ -132,7 +133,7 @@ def _names(listed: str | None) -> list[str]:
 def _model(file: str | None, name: str | None, ignored: tuple[str, ...]) -> PlannedModel:
     if (file is None) == (name is None):
         raise click.UsageError("either a CONFIG.json or --model NAME")
-    return shipped_model(name or "") if file is None else model_at(file, ignored)
+    return shipped_model(name or "") if file is None else model_named(file, ignored)
 
 
 def _judge(

@@ -137,6 +137,13 @@ def shipped_model(name: str) -> PlannedModel:
     return model_in(json.loads(text), name)
 
 
+def model_named(given: str | Path, ignored: Iterable[str] = ()) -> PlannedModel:
+    """Return a model by its configuration, or by its name where no file is called so."""
+    if str(given) in shipped_models() and not Path(given).exists():
+        return shipped_model(str(given))
+    return model_at(given, ignored)
+
+
 def model_at(path: str | Path, ignored: Iterable[str] = ()) -> PlannedModel:
     """Read a configuration: a file, or a folder with a ``config.json``."""
     file = Path(path)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 
 from msgspec import Struct
 
 from tolcost.algebra import Cond, Poly, Symbol, evaluate, evaluate_cond, symbols_of_cond
-from tolcost.apps.plan.activations import CallMoment, moments
+from tolcost.apps.plan.activations import WIDTHS, CallMoment, moments
 from tolcost.apps.plan.calls import CalledProgram, CallKind, ProgramCall, Scopes, called_program
 from tolcost.apps.plan.door import PlannedModel
 from tolcost.apps.plan.precision import Precision
 from tolcost.atoms.nodes import Input
+from tolcost.cost.traffic import bits_of
 from tolcost.pipeline import read_shipped
 from tolcost.platform import read_spec, with_deep_stack
 from tolcost.syntax import tree
@@ -67,6 +68,8 @@ class CallAt(Struct, frozen=True, eq=False):
     largest: int
     kept: Fraction
     """Bytes of parameters and of what earlier runs kept, as far as they are read whatever the data."""
+    reached: Fraction
+    """The same where tokens choose as many experts as they may."""
 
     @property
     def name(self) -> str:
@@ -261,18 +264,38 @@ def _at(call: ProgramCall, times: int, point: Mapping[Symbol, int], precision: P
     read = Fraction(sum(evaluate(form, point) for form in moved.read.values()))
     certain = Fraction(sum(evaluate(form, point) for form in moved.certain.values()))
     written = sum(evaluate(form, point) for form in moved.written.values())
-    sizes = [volume(t[0].shape, point) * WIDTH for t in kind.inputs]
-    change = kept = Fraction(0)
+    sizes = [volume(t[0].shape, point) * _width(t[0].space) for t in kind.inputs]
+    held: list[tuple[int, Fraction]] = []
+    others = 0
     for names, size in zip(call.reads, sizes, strict=True):
         each = {precision.width(name) for name in names}
-        if len(each) != 1:
-            continue
-        share = each.pop() / WIDTH
-        if size <= read:
-            change += size * (share - 1)
-        if size <= certain:
-            kept += size * share
+        if len(each) == 1:
+            held.append((size, each.pop() / WIDTH))
+        else:
+            others += size
+    change, reached = _held(read, held, others)
+    less, kept = _held(certain, held, others)
     return CallAt(
-        call, times, evaluate(kind.analysis.counts.macs, point),
-        read + change, max(certain + change, Fraction(0)), written, max(sizes, default=0), kept,
+        call, times, evaluate(kind.analysis.counts.macs, point), read + change,
+        max(certain + less, Fraction(0)), written, max(sizes, default=0), kept, reached,
     )  # fmt: skip
+
+
+def _width(space: str) -> int:
+    """Return the bytes of a number of an operand; reals are those of machines."""
+    return WIDTHS.get(space) or (bits_of(space) or 8 * WIDTH) // 8
+
+
+def _held(read: Fraction, held: Sequence[tuple[int, Fraction]], others: int) -> tuple[Fraction, Fraction]:
+    """Return by how much bytes that are read change with the widths of what is held, and its own bytes.
+
+    Where not all of what is held is read, such as experts of which some are chosen, at least that is of it
+    which is not of other operands.
+    """
+    if not held:
+        return Fraction(0), Fraction(0)
+    if sum(size for size, _ in held) <= read:
+        found = sum((size * share for size, share in held), Fraction(0))
+        return found - sum(size for size, _ in held), found
+    rest, share = max(read - others, Fraction(0)), min(share for _, share in held)
+    return rest * (share - 1), rest * share

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -18,6 +19,9 @@ from tolcost.apps.plan.time import RunTime, ServingEngine, run_time, together
 from tolcost.atoms.nodes import Input
 from tolcost.cost.device import Device
 from tolcost.diagnostics import refuse
+
+if TYPE_CHECKING:
+    from tolcost.result.frames import Frame
 
 LOGIT = 2
 """Bytes of a logit."""
@@ -187,6 +191,23 @@ class Plan(Struct, frozen=True, eq=False, dict=True):
     def macs(self, step: ModelRun) -> int:
         """Return the multiply-accumulates of a run."""
         return sum(call.times * call.macs for call in self.served.work(step, self.precision))
+
+    def to_frame(self) -> Frame:
+        """Return a pandas frame with a row for every figure, and the lines of the program behind it."""
+        from tolcost.apps.plan.frames import plan_frame
+
+        return plan_frame(self)
+
+    def by(self, what: str) -> Frame:
+        """Return a pandas frame with a row for every ``"input"`` in memory, or every kind of ``"call"``.
+
+        >>> from tolcost.apps.plan.api import plan
+        >>> plan("llama3-8b").by("input").nlargest(1, "bytes")[["input", "bytes", "line"]].values.tolist()
+        [['gate', 3758096384, 32]]
+        """
+        from tolcost.apps.plan.frames import plan_frame_by
+
+        return plan_frame_by(self, what)
 
     @cached_property
     def turns(self) -> int | None:

@@ -146,7 +146,7 @@ def used(plan: Plan, text: str) -> DeviceUse:
     run = plan.made(question.batch) if match[3] == "token" else plan.read
     calls = plan.served.work(run, plan.precision)
     macs = sum(call.times * call.macs for call in calls)
-    moved = sum((call.times * call.kept for call in calls), Fraction(0))
+    moved = sum((call.times * call.reached for call in calls), Fraction(0))
     time = Fraction(match[1]) * _UNITS[match[2]]
     peak = device.macs.get(SPACE)
     share = None if peak is None else macs / (time * peak)

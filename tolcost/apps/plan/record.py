@@ -5,10 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tolcost.algebra import to_text
+from tolcost.apps.plan.lines import line_of, lines_of
 from tolcost.apps.plan.plan import Holding, Plan, notes
 from tolcost.apps.plan.questions import fit
 from tolcost.apps.plan.time import RunTime
-from tolcost.apps.plan.view import PlanAnswers, line_of, lines_of
+from tolcost.apps.plan.view import PlanAnswers
 from tolcost.diagnostics import place
 from tolcost.show.document import Json, number
 

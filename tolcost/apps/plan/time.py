@@ -158,15 +158,22 @@ def _work(call: CallAt) -> CallWork:
 
 
 def _least(device: Device, calls: Sequence[CallAt]) -> tuple[Fraction, str]:
-    """Return a time that no run goes below: parameters and what is kept are read, and products computed."""
-    moved = sum((call.times * call.kept for call in calls), Fraction(0))
+    """Return a time that no run goes below: parameters and what is kept are read, and products computed.
+
+    What it is bound by goes by all experts that tokens may choose: one that is read for sure says little.
+    """
     macs = sum(call.times * call.macs for call in calls)
+    kept = sum((call.times * call.kept for call in calls), Fraction(0))
+    reached = sum((call.times * call.reached for call in calls), Fraction(0))
+    return max(_bounds(device, kept, macs))[0], max(_bounds(device, reached, macs))[1]
+
+
+def _bounds(device: Device, moved: Fraction, macs: int) -> list[tuple[Fraction, str]]:
     work = CallWork(
         "", const(ceil(moved)), const(ceil(moved)), const(0), const(0), const(macs),
         frozenset({SPACE}), WIDTH,
     )  # fmt: skip
-    found = [(form.at({}), name) for name, form in bound(device, work)]
-    return max(found)
+    return [(form.at({}), name) for name, form in bound(device, work)]
 
 
 def rate_of(device: Device) -> Fraction | None:

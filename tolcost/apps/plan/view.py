@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from tolcost.algebra import ZERO, to_text
+from tolcost.algebra import to_text
 from tolcost.apps.plan.figures import SPACE, CallAt, ModelRun
+from tolcost.apps.plan.lines import line_of, lines_of, logits_line
 from tolcost.apps.plan.plan import Plan, notes
 from tolcost.apps.plan.questions import DeviceUse, Fit, Reached, fit
 from tolcost.apps.plan.time import RunTime
+from tolcost.cost.device import load_device
 from tolcost.diagnostics import place
+from tolcost.platform import device_names
 from tolcost.show.document import Column, Document, Fact, Facts, Heading, Lines, ReportTable, Section
 
 _UNITS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
@@ -93,6 +97,8 @@ def view(plan: Plan, asked: PlanAnswers = PlanAnswers()) -> Document:  # noqa: B
         sections.append(Facts(answers))
     if asked.others:
         sections.append(_side_by_side(asked.others))
+    elif plan.device is None and not answers:
+        sections += _where(plan)
     if asked.explained:
         sections += _explained(plan)
     said = tuple(notes(plan))
@@ -126,7 +132,7 @@ def _memory(plan: Plan) -> Iterator[Fact]:
     most, moment = plan.activations
     at = f"{_program(plan)}, line {place(moment.span).line}"
     yield Fact("activations", size(most), f"results, the most at once in {at}", level=1)
-    yield Fact("logits", size(plan.logits), f"{_program(plan)}, line {_last_line(plan)}", level=1)
+    yield Fact("logits", size(plan.logits), f"{_program(plan)}, line {logits_line(plan)}", level=1)
     yield Fact("needed", size(plan.needed), level=1)
     if plan.device is None or plan.device.memory is None or plan.reserved is None:
         return
@@ -141,12 +147,6 @@ def _memory(plan: Plan) -> Iterator[Fact]:
 
 def _program(plan: Plan) -> str:
     return f"{plan.served.model.family.program}.tol"
-
-
-def _last_line(plan: Plan) -> int:
-    """Return the line of the last product, which makes the logits."""
-    products = (one for one in plan.served.called.calls if one.kind.analysis.counts.macs != ZERO)
-    return max(place(one.span).line for one in products if not one.scopes)
 
 
 def _answers(plan: Plan, asked: PlanAnswers) -> Iterator[Fact]:
@@ -178,32 +178,48 @@ def _percent(share: Fraction) -> str:
 
 
 def _side_by_side(plans: tuple[Plan, ...]) -> ReportTable:
+    """Return a plan on several devices: bounds of all, so that they compare, and what was measured beside."""
+    said = any(plan.device is not None and plan.device.fitted is not None for plan in plans)
+    one_graph = (Column("graph", "one graph", "number"),) if said else ()
     columns = (
         Column("device", "device"),
         Column("memory", "memory", "number"),
         Column("fits", "fits"),
-        Column("batch", "largest batch", "number"),
-        Column("first", "first token", "number"),
-        Column("next", "next token", "number"),
-        Column("rate", "tokens/s", "number"),
-        Column("how", ""),
+        Column("batch", "batch ≤", "number"),
+        Column("first", "first token ≥", "number"),
+        *one_graph,
+        Column("next", "next token ≥", "number"),
+        *one_graph,
+        Column("rate", "tokens/s ≤", "number"),
     )
-    return ReportTable(columns, tuple(_on_device(plan) for plan in plans))
+    return ReportTable(columns, tuple(_on_device(plan, said) for plan in plans))
 
 
-def _on_device(plan: Plan) -> tuple[str, ...]:
+def _on_device(plan: Plan, said: bool) -> tuple[str, ...]:
     prefill, decode, device = plan.prefill, plan.decode, plan.device
     if prefill is None or device is None:
         return ()
-    predicted = prefill.graph is not None
-    one = prefill.graph if predicted else prefill.bound
-    other = None if decode is None else decode.graph if predicted else decode.bound
     fits = "" if plan.fits is None else "yes" if plan.fits else "no"
     batch = "" if plan.reserved is None else f"{fit(plan, plan.reserved).batch:,}"
     memory = "" if device.memory is None else size(device.memory)
-    rate = "" if not other else digits(plan.question.batch * 10**6 / other)
-    how = "predicted" if predicted else "at best"
-    return device.name, memory, fits, batch, duration(one), duration(other), rate, how
+    times = []
+    for run in (prefill, decode):
+        times.append("" if run is None else duration(run.bound))
+        times += [("" if run is None else duration(run.graph))] if said else []
+    rate = "" if decode is None else digits(plan.question.batch * 10**6 / decode.bound)
+    return device.name, memory, fits, batch, *times, rate
+
+
+def _where(plan: Plan) -> Iterator[Section]:
+    """Yield on which of the devices that come with tolcost it fits, if no device is asked for."""
+    found = [replace(plan, device=load_device(name)) for name in device_names()]
+    known = [one for one in found if one.device is not None and one.device.memory is not None]
+    known.sort(key=lambda one: (one.reserved or 0, one.device.name if one.device else ""))
+    if any(one.fits for one in known):
+        yield _side_by_side(tuple(one for one in known if one.fits))
+    small = ", ".join(one.device.name for one in known if one.device is not None and not one.fits)
+    lines = ["--device NAME shows times by part, and predicts them for what was measured"]
+    yield Lines((f"more than fits {small}", *lines) if small else tuple(lines))
 
 
 def _times(plan: Plan) -> list[Section]:
@@ -246,19 +262,6 @@ def _whole(prefill: RunTime, decode: RunTime, answer: int) -> Iterator[str]:
         (prefill.bound, decode.bound), (prefill.graph, decode.graph), (prefill.eager, decode.eager)
     ):  # fmt: skip
         yield "" if one is None or other is None else duration(one + (answer - 1) * other)
-
-
-def lines_of(plan: Plan) -> dict[str, set[int]]:
-    """Return the lines of the program that call each operator or function."""
-    lines: dict[str, set[int]] = {}
-    for call in (*plan.served.called.calls, *plan.served.reading.calls):
-        lines.setdefault(call.kind.name, set()).add(place(call.span).line)
-    return lines
-
-
-def line_of(plan: Plan, name: str) -> int:
-    """Return the line of the program that declares an input."""
-    return place(plan.served.called.declared[name]).line
 
 
 def _explained(plan: Plan) -> Iterator[ReportTable]:

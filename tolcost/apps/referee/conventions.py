@@ -21,11 +21,11 @@ from tolcost.algebra.poly import poly, scale
 from tolcost.apps.referee.alternatives import alternatives
 from tolcost.apps.referee.parts import ModelPart, conventions_of, parts_of, parts_of_step
 from tolcost.apps.referee.subjects import ModelProgram, Subject
-from tolcost.atoms.kit import bound_nodes, schedules
+from tolcost.atoms.kit import bound_nodes, resolve_name, schedules
 from tolcost.atoms.nodes import Build, Convert, Fold, Lambda, Node, Number, Program, Ref, Reshape
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Analysis, analyze_program, shipped, weigh
-from tolcost.cost.count import EVERYWHERE, Counted, ProgramCounter, Unsummed, resolve_name, sum_terms
+from tolcost.cost.count import EVERYWHERE, Counted, ProgramCounter, Unsummed, sum_terms
 from tolcost.cost.weights import SHIPPED, Weights, parse_weights, weight_of
 from tolcost.diagnostics import Rejected, quoted
 from tolcost.elementary import FUNCTIONS

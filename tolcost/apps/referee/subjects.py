@@ -15,7 +15,7 @@ from tolcost.atoms.lengths import lengths_of
 from tolcost.atoms.nodes import Node, Program, Type
 from tolcost.catalogue.listing import read_library
 from tolcost.catalogue.specs import Library
-from tolcost.cost.count import accumulated_products
+from tolcost.cost.macs import accumulated_products
 from tolcost.cost.traffic import bits_of
 from tolcost.diagnostics import Rejected, Source, refuse
 from tolcost.elaborate.inputs import PlainShapes, PlainValue, arguments

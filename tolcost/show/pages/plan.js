@@ -172,11 +172,40 @@ function row(name, value, remark = "") {
   return line;
 }
 
+// Links to lines of the program, which open it.
+function linked(lines) {
+  const found = [lines.length > 1 ? "lines " : "line "];
+  lines.forEach((line, n) => {
+    const link = Object.assign(document.createElement("a"), { href: `#line-${line}`, textContent: line });
+    link.addEventListener("click", () => (byName("program").open = true));
+    found.push(n ? ", " : "", link);
+  });
+  return found;
+}
+
+// The largest parts of the times of both phases, where the device was measured.
+function parts(runs) {
+  const rows = runs.flatMap(([phase, run]) =>
+    run[2][chosen.device][2].map(([kind, value]) => {
+      const [name, lines] = data.calls[kind];
+      const line = row(`${phase}: ${name}`, time(value));
+      line.lastChild.append(...linked(lines));
+      return line;
+    }),
+  );
+  byName("parts").replaceChildren(...rows);
+  byName("parts-box").hidden = !rows.length;
+}
+
 function facts() {
-  const parts = memoryAt(chosen.context, chosen.batch),
-    needed = total(parts);
-  const rows = PARTS.map((name, n) => row(name, bytes(parts[n])));
-  rows[2].lastChild.textContent = `most at once: line ${data.lines[chosen.context][chosen.batch]}`;
+  const sizes = memoryAt(chosen.context, chosen.batch),
+    needed = total(sizes);
+  const rows = PARTS.map((name, n) => row(name, bytes(sizes[n])));
+  const places = { ...data.declared, activations: [data.lines[chosen.context][chosen.batch]] };
+  PARTS.forEach((name, n) => {
+    if (!places[name].length) return;
+    rows[n].lastChild.append(...(name === "activations" ? ["most at once: "] : []), ...linked(places[name]));
+  });
   rows.push(row("needed", bytes(needed)));
   let verdict = "";
   if (data.devices.length) {
@@ -184,6 +213,7 @@ function facts() {
       how = card.measured ? "as one graph, predicted" : "at least";
     const read = scheme().read[chosen.context][chosen.batch],
       made = scheme().made[chosen.context][chosen.batch];
+    parts([["first token", read], ...(made ? [["next token", made]] : [])]);
     rows.push(row(data.answers ? "first token" : "all tokens", time(timeOf(read)), how));
     if (made) {
       rows.push(row("next token", time(timeOf(made)), how));
@@ -232,6 +262,15 @@ for (const [name, list] of [["scheme", data.schemes], ["device", data.devices]])
   });
 }
 byName("device-label").hidden = !data.devices.length;
+byName("parts-box").hidden = !data.devices.length;
+byName("program").querySelector("summary").textContent = data.program[0];
+byName("program").querySelector("ol").append(
+  ...data.program.slice(1).map((text, n) => {
+    const line = Object.assign(document.createElement("li"), { id: `line-${n + 1}` });
+    line.append(Object.assign(document.createElement("code"), { textContent: text }));
+    return line;
+  }),
+);
 PARTS.forEach((part, n) => {
   const mark = document.createElement("i");
   mark.style.background = COLOURS[n];
