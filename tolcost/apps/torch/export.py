@@ -22,6 +22,7 @@ from tolcost.catalogue.protobuf import FOLDED, KIND, PARAMETER
 from tolcost.catalogue.reading import MODULE_BUFFERS, MODULE_PARAMETERS, MODULE_TRAINS, MODULE_UNFUSED
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.assumptions import assumed
+from tolcost.syntax.names import similar
 
 _KEPT = 1 << 12
 """Constants of at most this many bytes are kept, since they may decide shapes."""
@@ -322,12 +323,15 @@ def _sizes(names: Sequence[str], assume: Sequence[str]) -> dict[str, int]:
 def found(target: str) -> Any:
     """Import what ``module:name`` names, and call it if it is not a module of torch yet."""
     where, _, name = target.partition(":")
+    subject: Any = None
     try:
-        subject: Any = import_module(where)
+        subject = import_module(where)
         for part in name.split("."):
             subject = getattr(subject, part)
     except (ImportError, AttributeError) as error:
         hint = f"a name to import, without a path: {_as_module(where)}:{name}" if _is_file(where) else None
+        meant = None if subject is None else similar(part, dir(subject))
+        hint = f"did you mean `{meant}`?" if meant else hint
         raise _unfound(f"{quoted(target[:60])} is not found: {told(error)}", hint) from error
     except (Exception, SystemExit) as error:  # foreign code may raise anything
         hint = f"a name to import, without a path: {_as_module(where)}:{name}" if _is_file(where) else None
