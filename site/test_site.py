@@ -308,7 +308,7 @@ def test_two_programs_are_compared_and_shared(page: Browser, site: str) -> None:
     slide = """const r = document.querySelector('#dims input[type=number][data-name=n]');
         r.value = 1; r.dispatchEvent(new Event('input'))"""
     page.run(slide)
-    until(page, f"{table}.includes('2.1 M')", True)
+    until(page, f"{table}.includes('2.10 M')", True)
     page.run(slide.replace("r.value = 1", "r.value = 16"))
     until(page, f"{table}.includes('33.6 M')", True)  # 2*16*1024*1024
     picture(page, "compare")

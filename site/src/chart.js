@@ -10,7 +10,7 @@ function node(name, attributes, ...children) {
   return made;
 }
 
-export function short(value) {
+function short(value) {
   const n = Number(value);
   if (!Number.isFinite(n)) return String(value);
   if (n < 10_000) return n.toLocaleString("en");

@@ -148,8 +148,8 @@ function part(one, level, left, width, k, { root, wide }) {
       ? element(
           "span",
           {},
-          labelOf(one),
-          width > 130 ? element("small", {}, ` ${withUnit(state.by, amount)}`) : null,
+          element("b", {}, labelOf(one)),
+          width > 130 ? element("small", {}, withUnit(state.by, amount)) : null,
         )
       : null,
   );
