@@ -61,7 +61,7 @@ class Recursion(Struct, eq=False):
     args: tuple[Value, ...]
     span: Span
     level: Symbol | Log2
-    """A symbol, or how often a length of any size is halved, as in a list that is filled up to a power of 2."""
+    """A symbol, or how often a length of any size is halved, as of one filled up to a power of 2."""
     end: int = 0
     """The highest level at which the function does not apply itself."""
     calls: int = 0
