@@ -84,7 +84,7 @@ class Reports(Struct, frozen=True):
     figures: Sequence[tuple[str, str]]
 
 
-Tell: TypeAlias = Callable[[int, int, str], None]
+ReportProgress: TypeAlias = Callable[[int, int, str], None]
 """Called with how much is done, of how much, and what was done last."""
 _ROWS = 60
 """The rows of the paper's tables: judging one is the unit of progress."""
@@ -93,10 +93,10 @@ _AFTER = {"counts of other programs": 9, "sums": 7, "evidence": 15, "tables": 12
 
 
 def _silent(done: int, of: int, name: str) -> None:
-    """Tell nobody."""
+    """ReportProgress nobody."""
 
 
-def build_reports(folder: Path, library: Library, tell: Tell = _silent) -> Reports:
+def build_reports(folder: Path, library: Library, tell: ReportProgress = _silent) -> Reports:
     """Make every report; ``folder`` has the evidence in ``data/``."""
     done, of = _ROWS, _ROWS + sum(_AFTER.values())
 
