@@ -359,8 +359,12 @@ def _models(libraries: Sequence[ProgramLibrary]) -> ReportTable:
     about = (
         "The models of the paper's Table 1, and the programs in ToLang that show them: how many there are, "
         "how long they are, and which engine or library gave the same results on random inputs. "
-        "Libraries that belong to none of the models follow. ToLang is total: a program that need not end is "
-        "given its number of steps."
+        "Libraries that belong to none of the models follow. All domains, as ToL's row claims, is this: what "
+        "loops, ranges and recursion compute, whether lengths or data decide how far they go, counted in "
+        "lengths and in numbers with a name that only a run tells. Out are texts beyond comparing, whole "
+        "numbers beyond 64 bits, and lists that shrink in a loop, which are arrays with ends. Without a "
+        "formula are recursion on halves of any length or on parts that data splits, and expected costs. "
+        "docs/limits.md says each with its way around it."
     )
     return ReportTable(_MODELS, tuple(rows), NAME, "Models of computation", about, _COMMAND)
 

@@ -149,7 +149,7 @@ function part(one, level, left, width, k, { root, wide }) {
           "span",
           {},
           element("b", {}, labelOf(one)),
-          width > 130 ? element("small", {}, withUnit(state.by, amount)) : null,
+          width > 130 ? element("small", {}, ` ${withUnit(state.by, amount)}`) : null,
         )
       : null,
   );
