@@ -37,6 +37,7 @@ from tolcost.algebra import (
     symbols_of_cond,
     to_text,
 )
+from tolcost.algebra.conditions import asks_coordinates
 from tolcost.atoms.nodes import Component, ConditionKind, Node, Pack, Type
 from tolcost.diagnostics import Label, Span, quoted
 from tolcost.elaborate.values import (
@@ -234,11 +235,6 @@ def required(
     if everywhere is not TRUE:
         env.context.record(everywhere, kind, reason, span)
     return everywhere
-
-
-def is_local(condition: Cond) -> bool:
-    """Whether a condition mentions coordinates: only a run decides whether it holds at all of them."""
-    return any(symbol.kind == "coord" for symbol in symbols_of_cond(condition))
 
 
 def require_length(
@@ -452,7 +448,7 @@ def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: LazyMess
         from_1 is TRUE and to_end is TRUE and not notes.equal and not notes.data_equations
     ):  # these equations may be discarded with a trial
         env.scope.in_range.add((index, extent))
-    return conj(*filter(is_local, (from_1, to_end)))
+    return conj(*filter(asks_coordinates, (from_1, to_end)))
 
 
 def _from_1(span: Span) -> str:
