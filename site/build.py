@@ -123,6 +123,8 @@ def bundle(modules: Path) -> None:
         kinds.setdefault(entry.kind, []).append(entry.word)
     generated = HERE / "src" / "words.json"
     generated.write_text(json.dumps(kinds), "utf-8")
+    shared = (ROOT / "tolcost" / "show" / "pages" / "parts.js").read_text("utf-8")
+    (HERE / "src" / "pages.js").write_text(f"{shared}\nexport {{ marked, short }};\n", "utf-8")
     options = [
         "--bundle",
         "--format=esm",

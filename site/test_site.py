@@ -27,6 +27,7 @@ from tools import readme
 
 ROOT = Path(__file__).parent.parent
 BUILT = ROOT / "build" / "site"
+FAULTS = (ROOT / "tests" / "show" / "faults.js").read_text("utf-8")
 PATIENCE = 60.0
 MATMUL = """tol a: R [n, k]
 tol b: R [k, m]
@@ -308,7 +309,7 @@ def test_two_programs_are_compared_and_shared(page: Browser, site: str) -> None:
     slide = """const r = document.querySelector('#dims input[type=number][data-name=n]');
         r.value = 1; r.dispatchEvent(new Event('input'))"""
     page.run(slide)
-    until(page, f"{table}.includes('2.1 M')", True)
+    until(page, f"{table}.includes('2.10 M')", True)
     page.run(slide.replace("r.value = 1", "r.value = 16"))
     until(page, f"{table}.includes('33.6 M')", True)  # 2*16*1024*1024
     picture(page, "compare")
@@ -379,7 +380,13 @@ def paper_programs() -> list[str]:
     return ["examples/matmul", *found]
 
 
+def size(*names: str) -> float:
+    """The size of files of the site, in megabytes."""
+    return sum((BUILT / name).stat().st_size for name in names) / 1e6
+
+
 def record(cold: float, kept: float, times: dict[str, tuple[float, float]]) -> None:
+    python = [f"pyodide/{one.name}" for one in (BUILT / "pyodide").iterdir()]
     lines = [
         "# The playground, timed",
         "",
@@ -388,6 +395,11 @@ def record(cold: float, kept: float, times: dict[str, tuple[float, float]]) -> N
         "when Python and tolcost are read from the browser's cache. After a keystroke, until all on the page",
         "is right again (200 ms are allowed at the median), of fifteen each. Made by `make site-test`, with",
         "TOLCOST_RECORD.",
+        "",
+        f"The page itself has {size('index.html', 'playground.js', 'playground.css', 'worker.js'):.1f} MB,",
+        f"Python {size(*python):.1f} MB, tolcost with",
+        f"its definitions {size('tolcost.bin.gz'):.1f} MB; what reads ONNX comes with the first",
+        f"model that is opened, {size('models.bin.gz'):.1f} MB.",
         "",
         "| program | median | at most |",
         "|---|---|---|",
@@ -523,10 +535,39 @@ def test_pages_are_for_everyone(page: Browser, site: str, scheme: str) -> None:
         page.devtools("Emulation.setEmulatedMedia", features=[])
 
 
+@pytest.mark.parametrize("width", [1440, 900, 390])
+def test_nothing_is_cut_at_any_width(page: Browser, site: str, width: int) -> None:
+    page.devtools(
+        "Emulation.setDeviceMetricsOverride",
+        width=width,
+        height=900,
+        deviceScaleFactor=1,
+        mobile=width < 500,
+    )
+    try:
+        for name in PAGES:
+            page.open(f"{site}{name}.html")
+            assert (name, page.run(FAULTS)) == (name, [])
+        page.open(site)
+        until(page, "return document.documentElement.dataset.took")
+        for press in ("[data-tab=growth]", "[data-tab=functions]", "#compare"):
+            page.click(press)
+            time.sleep(0.5)
+            assert (press, page.run(FAULTS)) == (press, [])
+        page.click("#compare")
+        page.click("[data-tab=derivation]")
+    finally:
+        page.devtools(
+            "Emulation.setDeviceMetricsOverride", width=1360, height=860, deviceScaleFactor=1, mobile=False
+        )
+
+
 WRITTEN = {
     "model": ("model", "tests/models/exported/decoder.onnx", "--device", "h200"),
     "program": ("analyze", "specs/examples/attention.tol"),
     "comparison": ("diff", "specs/examples/attention.tol", "specs/examples/causal_attention.tol"),
+    "step": ("model", "examples/bert.onnx", "--train", "adamw"),
+    "plan": ("plan", "--model", "llama3-8b", "--devices", "h100,h200"),
 }
 """Pages that commands write, as they are opened from a folder."""
 

@@ -1,7 +1,7 @@
 // How EOPs and bytes grow with one length: both axes logarithmic, drawn as SVG.
 
 const NS = "http://www.w3.org/2000/svg";
-const WIDE = 560, HIGH = 260, LEFT = 56, RIGHT = 64, TOP = 14, BOTTOM = 34;
+const HIGH = 260, LEFT = 56, RIGHT = 64, TOP = 14, BOTTOM = 34;
 
 function node(name, attributes, ...children) {
   const made = document.createElementNS(NS, name);
@@ -10,7 +10,7 @@ function node(name, attributes, ...children) {
   return made;
 }
 
-export function short(value) {
+function short(value) {
   const n = Number(value);
   if (!Number.isFinite(n)) return String(value);
   if (n < 10_000) return n.toLocaleString("en");
@@ -44,6 +44,8 @@ export function chart(rows, name, shown = FIGURES, unit = "") {
     .map(([title, key]) => [title, key, rows.filter((row) => Number(row[key]) > 0).map((row) => [row.at, Number(row[key])])])
     .filter(([, , points]) => points.length);
   const all = series.flatMap(([, , points]) => points);
+  // As wide as its place, so that letters keep their size on a phone.
+  const WIDE = Math.min(Math.max((document.getElementById("result")?.clientWidth ?? 600) - 40, 260), 560);
   const svg = node("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, class: "chart", role: "img", "aria-label": `growth with ${name}: ${series.map(([title]) => title).join(" and ")}` });
   if (!all.length) return svg;
   const xs = rows.map((row) => Math.log2(row.at));

@@ -1,6 +1,7 @@
 // The page: what is written on the left, what it costs on the right, live.
 import { Engine } from "./engine.js";
-import { chart, short } from "./chart.js";
+import { chart } from "./chart.js";
+import { marked, short } from "./pages.js"; // what pages share, so that one number has one spelling
 import { applyFix, makeEditor, showCosts, showDiagnostics } from "./language.js";
 import { acceptModels } from "./models.js";
 
@@ -281,14 +282,15 @@ function figures(found, values) {
   const shown = found.measures.filter((one) => one.headed && one.key !== "eops" && one.form);
   $("figures").replaceChildren(...shown.map((one) => element("div", { class: "figure" },
     element("span", { class: "quiet" }, one.unit ? `${one.name} (${one.unit})` : one.name), element("div", { class: "form", "data-key": one.key }),
-    element("b", {}, values[one.key] === null || values[one.key] === undefined ? "" : /^\d+$/.test(String(values[one.key])) ? short(values[one.key]) : decimal(values[one.key])))));
+    element("b", {}, brief(values[one.key], one.key)))));
   for (const one of shown) showFitted($("figures").querySelector(`[data-key="${one.key}"]`), one.form);
 }
 
-function decimal(value) {
-  const [over, under] = String(value).split("/").map(Number);
-  const found = under ? over / under : Number(value);
-  return found < 1000 ? String(Number(found.toPrecision(3))) : short(Math.round(found));
+// A number with three digits, as the terminal and the pages write it; a quotient comes as "1/3".
+function brief(value, key) {
+  if (value === null || value === undefined) return "";
+  const [over, under] = String(value).split("/");
+  return short(under ? [BigInt(over), BigInt(under)] : BigInt(over), key === "bytes" ? "B" : "");
 }
 
 // A piece of a formula: mathematics that tolcost wrote, part of a program, or plain text.
@@ -422,16 +424,16 @@ async function compare() {
     ...(differing.length ? [element("table", {},
       element("thead", {}, element("tr", {}, ...["", "A", "B", "B is"].map((title) => title ? element("th", {}, title) : element("td", {})))),
       element("tbody", {}, ...differing.map((row) => element("tr", {},
-        element("td", {}, row.part ? row.metric.replace(":", " ") : NAMES[row.metric] ?? row.metric), side(row.old, row.was), side(row.new, row.now),
+        element("td", {}, row.part ? row.metric.replace(":", " ") : NAMES[row.metric] ?? row.metric), side(row.old, row.was, row.metric), side(row.new, row.now, row.metric),
         element("td", { title: [row.less, row.more].filter(Boolean).join("; ") }, row.verdict, row.change ? element("b", { class: "change" }, row.change) : null)))))] : []),
     element("p", { class: "quiet" }, found.point === null ? "One of the two has no figures at these lengths." : found.point ? `Numbers are at ${found.point}.` : ""),
     ...(found.curves.length ? [chart(found.curves, state.sweep, [["A", "old"], ["B", "new"]], "EOPs")] : []),
     ...found.turns.map((turn) => element("p", { class: "turn" }, `At ${state.sweep} = ${grouped(turn.at)}, ${turn.costlier === "new" ? "B" : "A"} becomes the costlier one, other lengths as they are.`)),
-    ...found.notes.map((note) => element("p", { class: "quiet" }, note)));
+    ...found.notes.map((note) => element("p", { class: "quiet" }, ...marked(note))));
 }
 
-function side(form, value) {
-  return element("td", {}, math(form), value === null ? null : element("b", { class: "number", title: grouped(value) }, short(value)));
+function side(form, value, key) {
+  return element("td", {}, math(form), value === null ? null : element("b", { class: "number", title: grouped(value) }, brief(value, key)));
 }
 
 function setCompare(on) {

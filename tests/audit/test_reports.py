@@ -114,7 +114,7 @@ def test_every_operator_with_a_node_test_runs_as_atoms_and_agrees() -> None:
     assert f"{len(tested)} agree." in head
 
 
-DECIDED = r"\b(?:z\d+|loop_turns|(?:z\d+|range\d+|loop_turns)_(?:total|some|squares|most))\b"
+DECIDED = r"\b(?:z\d+|loop_turns\d*|(?:z\d+|range\d+|loop_turns\d*)_(?:total|some|squares|most))\b"
 """A number that data decides: how many a filter keeps, the turns of a loop, or a total of such numbers."""
 
 

@@ -215,3 +215,34 @@ def test_the_parameters_of_the_module_stand_beside_those_of_the_file() -> None:
     assert noted["module"]["value"] == "152 parameters of its own, and 9 elements of buffers"
     assert noted["module"]["note"].startswith("the file holds 128: exporters merge equal tensors")
     assert noted["shared"]["value"] == "2 tensors of 16 parameters"
+
+
+def test_a_softmax_in_another_type_is_kept_in_that_type() -> None:
+    """The exporter computes it in the type of its input, and autograd keeps the result, of 32 bits."""
+    torch = pytest.importorskip("torch")
+
+    class Scores(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = torch.nn.Parameter(torch.rand(8, 64, dtype=torch.bfloat16))
+            self.v = torch.nn.Parameter(torch.rand(64, 8, dtype=torch.bfloat16))
+
+        def forward(self, x):
+            y = torch.softmax(x @ self.w, -1, dtype=torch.float32).to(x.dtype)
+            return torch.log_softmax(y @ self.v, -1, torch.float32)
+
+    module, x = Scores(), torch.rand(32, 8, dtype=torch.bfloat16)
+    saved: dict[int, int] = {}
+
+    def note(tensor):
+        saved[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        y = module(x)
+    for held in (x, *module.parameters()):
+        saved.pop(held.untyped_storage().data_ptr(), None)
+    step = tolcost.from_torch(module.train(), (x,), ({0: "n"},)).training("sgd")(n=32)
+    result = y.numel() * y.element_size()  # a result of the model, which backward reads
+    assert step.kept in (sum(saved.values()), sum(saved.values()) - result)
+    assert sum(saved.values()) == 32 * 64 * (4 + 2) + result

@@ -1,13 +1,14 @@
 """Published calculators, held to figures that others took from them, and judged."""
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
 
 from tolcost.apps.plan.calculators import CalculatorJudgement, calculator_formulas, judge_calculators
 from tolcost.apps.plan.calculators_view import calculators_table
-from tolcost.apps.plan.door import model_in, shipped_model
+from tolcost.apps.plan.door import model_in, shipped_model, shipped_models
 from tolcost.apps.plan.figures import served
 from tolcost.cli import run
 from tolcost.show.tables import csv_text
@@ -81,3 +82,20 @@ def test_the_report_is_what_is_judged(capsys: pytest.CaptureFixture[str]) -> Non
     assert "says 0" in capsys.readouterr().out
     assert run(["plan", "--model", "mamba-2.8b", "--calculators", "--format", "json"]) == 2
     assert run(["plan", "--model", "mamba-2.8b", "--format", "csv"]) == 2
+
+
+def test_accelerate_as_it_estimates() -> None:
+    """Its formula gives what it prints for each shipped model, in float32; ``tools/serving/estimates.py``."""
+    recorded = json.loads((Path(__file__).parent / "accelerate.json").read_text("utf-8"))
+    formulas = [one for one in calculator_formulas() if one.calculator == "accelerate"]
+    assert set(recorded["bytes"]) == set(shipped_models())
+    changes = {}
+    for name, size in recorded["bytes"].items():
+        model = shipped_model(name)
+        if name in recorded["smaller"]:
+            model = model_in({**model.config, **recorded["smaller"][name]}, name)
+        (found,) = judge_calculators(served(model), formulas)
+        assert found.published * 4 == size, name
+        changes[name] = found.changes
+    assert changes["llama3-8b"] == ("without the matrix of the logits", "tables of rotations count")
+    assert changes["llama3.2-1b"] == ("tables of rotations count",)  # one matrix for both

@@ -78,6 +78,20 @@ def test_a_budget_is_held(
     assert "has no `model_type`" in capsys.readouterr().err
 
 
+def test_what_fits_is_a_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(settle(tmp_path, "llama3-8b"))
+    file = tmp_path / "tolcost.toml"
+    for amount, code in (("80GB", 0), ("40 GB", 1), ("80 apples", 2)):
+        budget = f"fits {amount} at batch=8, context=32768"
+        file.write_text(SETTINGS.replace("peak <= 80 GB at batch=8, context=32768", budget), "utf-8")
+        assert run(["check", "--update"]) in ((2,) if code == 2 else (0, 1))
+        capsys.readouterr()
+        assert run(["check"]) == code
+    assert "`apples` is no unit of peak_bytes" in capsys.readouterr().err
+
+
 def test_a_case_says_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(settle(tmp_path, "llama3-8b", NARROW.replace("int4", "int3")))
     assert run(["check", "--update"]) == 2

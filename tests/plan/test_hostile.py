@@ -25,6 +25,7 @@ WRONG = {
     "a negative length": ({**LLAMA, "hidden_size": -4096}, "T0923"),
     "no layers": ({**LLAMA, "num_hidden_layers": 0}, "is 0"),
     "too many layers": ({**LLAMA, "num_hidden_layers": 10**30}, "larger than any model has"),
+    "too many tokens": ({**LLAMA, "vocab_size": 2**40}, "no length of a model"),
     "many layers": ({**LLAMA, "num_hidden_layers": 10**9}, "more than any model has"),
     "a text": ({**LLAMA, "hidden_size": "4096"}, "not a number"),
     "a list": ({**LLAMA, "vocab_size": [1]}, "not a number"),

@@ -138,6 +138,18 @@ def test_typical_lengths_of_programs(shapes: dict[str, str], at: dict[str, int])
     assert example(shapes, model=False) == at
 
 
+@pytest.mark.parametrize(
+    "file, at",
+    [
+        ("examples/conv2d_dense.tol", {"s": 1, "p": 0, "kh": 3, "h": 224}),
+        ("paper/section5/avgpool1d.corrected.tol", {"s": 1, "p": 0, "k": 3, "n": 1024}),
+        ("motifs/sampling/reservoir.tol", {"k": 16}),  # no window
+    ],
+)
+def test_settings_of_windows_are_typical(file: str, at: dict[str, int]) -> None:
+    assert at.items() <= _holds(analyze(SPECS / file).study).items()
+
+
 def test_lengths_that_conditions_exclude_have_no_example() -> None:
     (one,) = symbols("n")
     assert fitted({one: 16}, (eq(n * n - 2),)) is None

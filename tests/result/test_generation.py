@@ -92,6 +92,32 @@ def test_the_command_says_the_same(decoder: Cost, capsys: pytest.CaptureFixture[
     expected = tolcost.generate(decoder.subs(batch=1, seq=1), "past: p..p+n", "seq=p", other)
     assert found["totals"]["macs"] == to_text(expected.study.total.macs)
     assert found["generate"] == {"length": "past", "first": "p", "end": "n + p"}
-    for wrong in (["--sweep", "past=1..2"], ["--format", "html"], ["--device", "h200"]):
+    for wrong in (["--sweep", "past=1..2"], ["--format", "html"]):
         assert run(["model", str(DECODER), *pair, *wrong]) == 2
     assert run(["model", str(DECODER), "--prefill", "seq=p"]) == 2
+
+
+def test_times_of_all_runs_are_those_of_each(decoder: Cost, capsys: pytest.CaptureFixture[str]) -> None:
+    """On a device that was measured, and on one that has bounds alone; lengths have to be numbers."""
+    asked = ["--dim", "batch=2", "--dim", "seq=1", "--generate", "past: p..p+n", "--prefill", "seq=p"]
+    numbers = ["--dim", "n=30", "--dim", "p=7"]
+    for device in ("h200", "l4"):
+        command = ["model", str(DECODER), *asked, *numbers, "--device", device]
+        assert run([*command, "--format", "json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        jsonschema.validate(found, json.loads((SCHEMAS / "model.json").read_text("utf-8")))
+        runs = [(7, 0), *((1, past) for past in range(7, 37))]
+        each = [decoder.subs(batch=2, seq=seq, past=past).time(device) for seq, past in runs]
+        told = found["generate"]["time"]
+        assert float(told["bound"]) == pytest.approx(float(sum(one.arithmetic_bound for one in each)))
+        if device == "l4":
+            assert told["predicted"] is None
+            assert float(told["prefill"]) == pytest.approx(float(each[0].arithmetic_bound))
+        else:
+            assert float(told["predicted"]) == pytest.approx(float(sum(one.predicted for one in each)))
+            assert float(told["prefill"]) == pytest.approx(float(each[0].predicted))
+        assert run(command) == 0
+        assert f"time on {device}" in capsys.readouterr().out
+    assert run(["model", str(DECODER), *asked, "--device", "h200"]) == 2
+    assert "times need a number for each length" in capsys.readouterr().err
+    assert run(["model", str(DECODER), *asked, "--dim", "n=99999", "--dim", "p=7", "--device", "h200"]) == 2

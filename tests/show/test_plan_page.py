@@ -11,6 +11,7 @@ import tolcost
 from tests.audit.browser import Browser
 from tolcost.apps.plan.page import BATCHES, contexts_of
 from tolcost.cli import run
+from tolcost.platform import read_spec
 
 MOVE = """for (const [id, value] of arguments[0]) {
   const i = document.getElementById(id);
@@ -51,10 +52,42 @@ def test_the_page_has_the_figures_of_the_command(page: Path) -> None:
     batch, context = BATCHES[column], contexts_of(plan)[row]
     at = replace(plan, question=replace(plan.question, batch=batch, prompt=context - 1, answer=1))
     scheme = next(one for one in data["schemes"] if one["name"] == "int4")
-    parts = scheme["weights"], scheme["cache"][row][column], data["activations"][row][column]
-    assert sum(parts) + data["logits"][row][column] == -(-at.needed // 1)
+    sizes = scheme["weights"], scheme["cache"][row][column], data["activations"][row][column]
+    assert sum(sizes) + data["logits"][row][column] == -(-at.needed // 1)
     assert at.decode is not None
     assert at.prefill is not None
-    (bound, graph), _ = scheme["made"][row][column][2]
+    (bound, graph, parts), _ = scheme["made"][row][column][2]
+    assert [data["calls"][kind][0] for kind, _ in parts] == [part.name for part in at.decode.parts[:4]]
     assert (bound, graph) == (float(at.decode.bound), float(at.decode.graph or 0))
     assert scheme["read"][row][column][2][0][0] == float(at.prefill.bound)
+
+
+FOLLOWED = """const found = [];
+for (const row of document.querySelectorAll('#facts tr, #parts tr'))
+  for (const link of row.querySelectorAll('a')) {
+    link.click();
+    const line = document.querySelector(link.getAttribute('href'));
+    const open = document.getElementById('program').open && line.getBoundingClientRect().height > 0;
+    found.push([row.cells[0].textContent, open, Number(link.textContent), line.textContent]);
+  }
+return found"""
+
+
+def test_every_number_leads_to_its_line(page: Path, browser: Browser) -> None:
+    """Of what is in memory to where it is declared, and of times to what is called."""
+    browser.open(page.as_uri())
+    browser.run(MOVE, [["batch", 4], ["context", 2], ["scheme", 0], ["device", 0]])
+    found = browser.run(FOLLOWED)
+    text = read_spec("serving", "decoder").text.splitlines()
+    assert all(opened and text[number - 1] == line for _, opened, number, line in found)
+    lines: dict[str, list[str]] = {}
+    for name, _, _, line in found:
+        lines.setdefault(name, []).append(line)
+    names = {line.split(":")[0] for line in lines["parameters"]}
+    assert {"tol tokens", "tol qkv", "tol up"} <= names
+    assert [line.split(":")[0] for line in lines["cache"]] == ["tol keys", "tol values"]
+    assert {"activations", "logits"} <= set(lines)
+    timed = {name: said for name, said in lines.items() if ": " in name}
+    assert len(timed) == 8
+    for name, said in timed.items():
+        assert all(name.split(": ")[1] in line for line in said), name

@@ -104,7 +104,7 @@ from tolcost.algebra.printers import (
 from tolcost.algebra.prove import as_fact, bounds, contradict, is_nonnegative, prove
 from tolcost.algebra.quick_checks import direction
 from tolcost.algebra.rebuild import generators_in
-from tolcost.algebra.restricted import plain_bounds, restricting, weaker_bounds
+from tolcost.algebra.restricted import plain_bounds, restricting, weaker_bounds, without_data
 from tolcost.algebra.substitute import (
     equations_in,
     replace,

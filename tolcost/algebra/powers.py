@@ -16,6 +16,7 @@ from tolcost.algebra.poly import (
     AlgebraBudget,
     Exponential,
     Generator,
+    Log2,
     Monomial,
     NotInteger,
     OrderKey,
@@ -92,11 +93,19 @@ def least_value(p: Poly) -> int | None:
     >>> p = length("p", 0)
     >>> least_value(p - coordinate("s", p + 3)), least_value(-coordinate("s", 5)), least_value(p * p)
     (-3, -5, None)
+    >>> turns = atom(Log2.make(length("n")))
+    >>> least_value(turns - coordinate("s", turns)), least_value(-turns)
+    (0, None)
     """
     while p.constant is None:
-        symbols = [mono[0] for mono in p.terms if len(mono) == 1 and isinstance(mono[0], Symbol)]
-        if len(symbols) < len(p.terms) - (UNIT in p.terms):
+        alone = [mono[0] for mono in p.terms if len(mono) == 1]
+        symbols = [generator for generator in alone if isinstance(generator, Symbol)]
+        others = [generator for generator in alone if isinstance(generator, Log2)]
+        if len(symbols) + len(others) < len(p.terms) - (UNIT in p.terms):
             return None
+        if not symbols:  # a logarithm is 0 or more
+            rises = p.den == 1 and all(p.terms[one,] > 0 for one in others)
+            return p.terms.get(UNIT, 0) if rises else None
         inner = max(symbols, key=lambda symbol: symbol.depth)
         slope = p.terms[inner,]
         bound = inner.lo if slope > 0 else inner.hi

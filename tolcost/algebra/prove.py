@@ -44,9 +44,11 @@ from tolcost.algebra.floors import (
 from tolcost.algebra.linear import follows_linearly
 from tolcost.algebra.poly import (
     AlgebraBudget,
+    Exponential,
     Floor,
     Generator,
     Interval,
+    Log2,
     Monomial,
     OutOfEffort,
     Poly,
@@ -602,6 +604,7 @@ def _search_nonnegative(p: Poly, facts: tuple[Cond, ...]) -> bool | None:
     """Whether a search shows ``p >= 0``; ``None`` if it finds neither a proof nor a point that refutes it."""
     spend(_POINT_EFFORT)
     goal, known = _apply_equalities(p, facts)
+    known += tuple(_bounds_of_logarithms(goal))
     if is_refuted(goal, known, FEW):
         return False
     if above(goal, known, Fuel(_LITTLE_FUEL)):
@@ -619,6 +622,15 @@ def _search_nonnegative(p: Poly, facts: tuple[Cond, ...]) -> bool | None:
     if above(goal, known, Fuel(_FULL_FUEL)) or above_beyond_least(goal, known, Fuel(_FULL_FUEL)):
         return True
     return any(above(*by_excess, Fuel(_LITTLE_FUEL)) for by_excess in _by_excess(goal, known)) or None
+
+
+def _bounds_of_logarithms(goal: Poly) -> Iterator[Poly]:
+    """Yield what powers of rounded logarithms say: ``2**ceiling(log(n, 2))`` is at least n."""
+    for generator in generators_in(goal) if goal.height else ():
+        if isinstance(generator, Exponential) and generator.base == 2:
+            for log in generators_in(generator.p):
+                if isinstance(log, Log2) and generator.p == atom(log):
+                    yield atom(generator) - log.p
 
 
 def _apply_equalities(p: Poly, facts: tuple[Cond, ...]) -> tuple[Poly, tuple[Poly, ...]]:

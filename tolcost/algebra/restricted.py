@@ -15,6 +15,7 @@ from tolcost.algebra.evaluate import prepared
 from tolcost.algebra.floors import divided, generator_range, known_quotient
 from tolcost.algebra.piecewise import PROVED, floordiv, relu
 from tolcost.algebra.poly import (
+    LARGEST_LENGTH,
     UNIT,
     ZERO,
     AlgebraBudget,
@@ -24,6 +25,7 @@ from tolcost.algebra.poly import (
     Poly,
     Relu,
     Symbol,
+    affine_parts,
     atom,
     const,
     scale,
@@ -31,6 +33,7 @@ from tolcost.algebra.poly import (
     the_symbol,
 )
 from tolcost.algebra.prove import is_nonnegative, is_symbolic
+from tolcost.algebra.quick_checks import direction
 from tolcost.algebra.rebuild import (
     QUICK,
     Rules,
@@ -41,6 +44,7 @@ from tolcost.algebra.rebuild import (
     rebuild,
     rebuilder,
 )
+from tolcost.algebra.substitute import substitute
 
 _MOST_TRIED = 512
 """The most values of a symbol that are tried for the least one that satisfies a condition."""
@@ -59,6 +63,41 @@ def weaker_bounds(conds: Iterable[Cond]) -> set[Cond]:
     for one, offset in bounds:
         offsets.setdefault(one.p - offset, set()).add(offset)
     return {one for one, offset in bounds if offset > min(offsets[one.p - offset])}
+
+
+def without_data(form: Poly, facts: Iterable[Cond]) -> Poly | None:
+    """Return the largest value of a form at any data, where facts hold; None if some number has no end.
+
+    >>> from tolcost.algebra.poly import data_symbol, length
+    >>> n, turns, kept = length("n"), data_symbol("turns", 0, length("n")), data_symbol("kept", 0)
+    >>> without_data(3 * turns + kept, (ge(2 * n - kept),))
+    5*n
+    >>> without_data(turns - kept, ())
+    n
+    >>> without_data(kept * 2, ()) is None
+    True
+    """
+    known = tuple(facts)
+    while symbols := [s for s in form.free if s.kind == "data"]:
+        last = max(symbols, key=lambda s: (s.depth, s.key))
+        way = direction(form, last)
+        end = None if way is None else _end(last, way, known)
+        if end is None:
+            return None
+        form = substitute(form, {last: end})
+    return form
+
+
+def _end(symbol: Symbol, way: int, facts: Iterable[Cond]) -> Poly | None:
+    """Return the largest value of a symbol in symbols before it, or the smallest if ``way`` is -1."""
+    told = [fact.p for fact in facts if isinstance(fact, Ge) and symbol in fact.p.free]
+    for p in told:
+        times, rest = affine_parts(p, symbol) or (ZERO, ZERO)
+        by = times.constant
+        if by and by * way < 0 and not any(s.kind == "data" and s.depth >= symbol.depth for s in rest.free):
+            return floordiv(rest, -by) if way > 0 else -floordiv(rest, by)
+    end = symbol.hi if way > 0 else symbol.lo
+    return None if end is None or (end.constant or 0) >= LARGEST_LENGTH else end
 
 
 def plain_bounds(cond: Cond) -> tuple[Cond, ...]:

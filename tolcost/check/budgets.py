@@ -5,6 +5,7 @@ seq=4096: flops <= 2*10**9    at a given length; the other lengths stay free
 seq=4096: 2.5 GFLOP           the unit gives the metric: FLOP, MAC, EOP, B; k M G T P, and Ki Mi Gi Ti
 macs < 10 M                   less than; a number with a prefix counts what the metric counts
 peak <= 80 GB                 the peak of activations; params <= 7 B: seven billion parameters
+fits 80 GB at batch=8         the same as a limit on the peak
 time_h200 <= 5 ms at seq=4096 the time predicted for a device, in ns, us, ms or s
 arithmetic_bound_h200 <= 5 ms  the least time that this arithmetic takes on a device
 """
@@ -65,6 +66,7 @@ _DIM = re.compile(r"(?P<name>[A-Za-z_]\w*|`(?:[^`\\]|\\.)*`)\s*=\s*(?P<value>[0-
 _LIMIT = re.compile(
     r"(?P<metric>[A-Za-z][A-Za-z0-9_]*)\s*(?P<sign><=|<|≤)\s*(?P<limit>[^\s<>=].*)", re.DOTALL
 )
+_FITS = re.compile(r"fits\s+(?P<limit>[0-9].*)", re.DOTALL)
 _OTHER_SIGN = re.compile(r"(?P<metric>[A-Za-z][A-Za-z0-9_]*)\s*(>=|>|==?|≥)")
 _SPAN = re.compile(r"(?P<number>[0-9][0-9_]{0,30}(?:\.[0-9]{1,30})?)\s*(?P<unit>[mnuµ]?s)")
 _SECONDS = {"s": 10**18, "ms": 10**15, "us": 10**12, "µs": 10**12, "ns": 10**9}
@@ -171,9 +173,15 @@ def read_budget(pattern: str, text: str) -> Budget:
 
     >>> read_budget("*", "seq=4096: 2.5 GFLOP")
     Budget(pattern='*', text='seq=4096: 2.5 GFLOP', metric='flops', limit='2500000000', dims=(('seq', 4096),))
+    >>> read_budget("*", "fits 80GB at batch=8").limit
+    '80000000000'
     """
     at = _AT.fullmatch(text) or _AFTER.fullmatch(text) if len(text) <= _LONGEST else None
     dims, rest = (_dims(at["dims"], text), at["rest"]) if at else ((), text.strip()[:_LONGEST])
+    fits = _FITS.fullmatch(rest)
+    if fits is not None:
+        metric = _metric("peak", text)
+        return Budget(pattern, text, metric, _bound(metric, fits["limit"].strip(), False, text), dims)
     limit, amount = _LIMIT.fullmatch(rest), _AMOUNT.fullmatch(rest)
     if amount is not None and amount["unit"]:
         metric = _UNITS[_SINGULAR[amount["unit"]]]

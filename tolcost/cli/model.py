@@ -125,8 +125,8 @@ def command(
         raise click.UsageError(f"--depth is for --by scope, not for --by {by}")
     if generate is None and prefill is not None:
         raise click.UsageError("--prefill is for --generate")
-    if generate is not None and (sweeps or annotate or device or form == "html"):
-        raise click.UsageError("--sweep, --device, --annotate and --format html are not for --generate")
+    if generate is not None and (sweeps or annotate or form == "html"):
+        raise click.UsageError("--sweep, --annotate and --format html are not for --generate")
     if metrics is not None:
         _refuse_other_figures(metrics, "training" if train else "runs" if generate else "model")
     if train is not None and (generate or annotate):
@@ -140,10 +140,11 @@ def command(
         if generate is None:
             cost = with_deep_stack(lambda: file_cost(path, session, wanted))
         else:
-            from tolcost.result.generation import generated_file
+            from tolcost.result.generation import generated_file, timed_runs
 
             runs = generate  # a type checker knows that this name stays a text inside of the lambda
             cost = with_deep_stack(lambda: generated_file(path, session, wanted, runs, prefill))
+            cost, on = cost if on is None else timed_runs(cost, on), None
         session.on_node = None
     given = click.get_current_context().obj
     if isinstance(given, ShownFile):

@@ -141,8 +141,14 @@ class ProgressLine:
         self._shown = False
 
     def tell(self, done: int, of: int, name: str) -> None:
-        """Show the last finished item and the remaining time, unless the line was updated a moment ago."""
+        """Show the last finished item and the remaining time, unless the line was updated a moment ago.
+
+        Work that tells of 0 items begins there: what came before says nothing about how long an item takes.
+        """
         now = time.monotonic()
+        if not done:
+            self._began, self._before = now, 0
+            return
         self._before = done - 1 if self._before is None else self._before
         if self._on and now >= self._next:
             self._next = now + _OFTEN

@@ -504,7 +504,9 @@ class _DepthPass:
         waiting = [p - atom(marker) for p in step.candidates if marker in p.free]
         ready = tuple(p for p in step.candidates if marker not in p.free)
         if node.ends is not None:  # a turn begins only when the condition after the previous turn is known
-            waiting, ready = [*waiting, *ready], ()
+            around = dict.fromkeys(self._accumulators.values(), ZERO)
+            waiting += [substitute(p, around) for p in ready]
+            ready = tuple(p for p in ready if not p.free.isdisjoint(around))
         if not waiting:
             return self._forgetful(node, start, step)
         each = reduce(maximum, waiting)

@@ -18,17 +18,21 @@ from msgspec.structs import replace
 
 from tolcost.algebra import (
     Poly,
+    Sum,
     const,
+    coordinate,
     data_symbol,
     eq,
     exact_div,
     ge,
+    generators_in,
     powers,
     product_of,
     prove,
     scale,
     step_of,
     substitute,
+    sum_over,
     the_symbol,
     to_text,
 )
@@ -365,12 +369,14 @@ def _with_spaces_of(parts: Type, like: Type) -> Type:
 
 _MOST_PASSES = 8
 """The most elaborations of a step, besides one for each component that may become data."""
+_MOST_GUESSES = 5
+"""The most of them after which a length is guessed to grow by what the number of the step tells."""
 _shape = attrgetter("shape")
 _STEPS = data_symbol("steps")
 """The number of completed steps of a fold, as it occurs in the lengths of its accumulator."""
 
 _HINT = (
-    "each step may add a fixed amount to a length or multiply it, or build one that its number tells: "
+    "each step may add to a length what its number tells or multiply it, or build one that its number tells: "
     "`reduce(t, (a, z) => map(tol[2^s * n], ...), x, [s])`; "
     "a few steps may stand one after the other: `f(f(x))`"
 )
@@ -465,12 +471,12 @@ def _elaborate_fold(
     ``made_data`` components are assumed to be data before a step made them so.
     """
     first, static = static, tuple(map(gt, static, made_data)) if made_data else static
-    for _ in range(_MOST_PASSES + len(static)):
+    for passes in range(_MOST_PASSES + len(static)):
         body = _Pass(env, step, shape, growth, listed, static, made_data)
         try:
             with env.context.attempt(body.inner.scope) as trial:
                 result = body.run()
-                settled = body.settle()
+                settled = body.settle(passes)
                 if any(made_data) and (body.has_asked or not body.makes_data(first, made_data)):
                     raise _NeedNotBeData
                 left = _static_after_step(result, body.accumulator, static)
@@ -622,9 +628,11 @@ class _Pass:
         self.block = self.inner.scope.block(emit(self.inner, result, self.step.span))
         return result
 
-    def settle(self) -> _Growth:
-        """Return the accumulator's type that the result of the step suggests."""
-        return _growth_of_step(self.inner, self.growth, self.block.result, self.coords, self.shape, self.step)
+    def settle(self, passes: int = 0) -> _Growth:
+        """Return the accumulator's type that the result of the step suggests, after so many passes."""
+        node, coords, shape = self.block.result, self.coords, self.shape
+        steps = product_of(shape) if passes < _MOST_GUESSES else None
+        return _growth_of_step(self.inner, self.growth, node, coords, shape, self.step, steps)
 
     def makes_data(self, static: Flags, made_data: Flags) -> bool:
         """Whether a step makes the ``made_data`` components data only because other components are data."""
@@ -763,9 +771,19 @@ def _as_value(env: Env, node: Node, listed: bool, static: Flags, made_data: Flag
 
 
 def _growth_of_step(
-    env: Env, growth: _Growth, node: Node, coords: tuple[Poly, ...], shape: tuple[Poly, ...], step: Step
+    env: Env,
+    growth: _Growth,
+    node: Node,
+    coords: tuple[Poly, ...],
+    shape: tuple[Poly, ...],
+    step: Step,
+    steps: Poly | None,
 ) -> _Growth:
-    """Return the accumulator's type that the step's result suggests."""
+    """Return the accumulator's type that the step's result suggests.
+
+    ``steps`` is how many there are, for lengths that each may add something else to; None if no such guess
+    is to be made any more.
+    """
     if len(node.type) != len(growth.parts):
         fail(
             "T0327",
@@ -796,7 +814,7 @@ def _growth_of_step(
         grown = []
         for d, w, n, g, first in zip(given.shape, want.shape, now.shape, grows, was.shape, strict=True):
             by_factor = _growth_by_factor(first, d, n, g, coords)
-            grown.append(_grow(env, w, n, g, coords, step) if by_factor is None else by_factor)
+            grown.append(_grow(env, (d, w, n), g, coords, steps, step) if by_factor is None else by_factor)
         by.append(tuple(grown))
     return _Growth(tuple(parts), tuple(by))
 
@@ -812,7 +830,15 @@ def _check_steady(shape: tuple[Poly, ...], coords: tuple[Poly, ...], step: Step)
             fail("T0326", message, step.span, hint=_HINT)
 
 
-def _grow(env: Env, want: Poly, now: Poly, grows: Poly, coords: tuple[Poly, ...], step: Step) -> Poly:
+def _grow(
+    env: Env,
+    lengths: tuple[Poly, Poly, Poly],
+    grows: Poly,
+    coords: tuple[Poly, ...],
+    steps: Poly | None,
+    step: Step,
+) -> Poly:
+    before, want, now = lengths
     difference = substitute_equal_lengths(env.context, now) - substitute_equal_lengths(env.context, want)
     if difference == const(0):
         return grows
@@ -822,16 +848,20 @@ def _grow(env: Env, want: Poly, now: Poly, grows: Poly, coords: tuple[Poly, ...]
     if steady and (verdict is False or prove(ge(difference - 1)) is True) and grows == const(0):
         return difference * _STEPS
     if verdict is not True and not steady:
-        by_form = _growth_by_formula(difference, coords) if grows == const(0) else None
+        added = now - before
+        by_form = _growth_by_formula(added, coords) if grows == const(0) else None
         if by_form is not None:
             return by_form
+        summed = None if steps is None else _growth_by_sum(added, coords, steps)
+        if summed is not None and summed != grows:
+            return summed
         if grows.terms and len(own) == 1:  # the lengths so far are guesses; those of the first step are not
             (place,) = own
             want, now = substitute(want, {place: const(0)}), substitute(now, {place: const(1)})
         fail(
             "T0326",
             f"the accumulator's length {to_text(want)} becomes {to_text(now)}: "
-            "it grows neither by a fixed amount a step nor by a whole factor",
+            "it grows neither by what the number of the step tells nor by a whole factor",
             step.span,
             hint=_HINT,
         )
@@ -853,6 +883,22 @@ def _growth_by_formula(difference: Poly, coords: tuple[Poly, ...]) -> Poly | Non
         return grown if _after(grown, const(0)) == const(0) else None
     except ZeroDivisionError:  # n / s has no value before the first step
         return None
+
+
+def _growth_by_sum(added: Poly, coords: tuple[Poly, ...], steps: Poly) -> Poly | None:
+    """Return how much longer a length is after ``_STEPS``, each of which adds what its number tells.
+
+    A guess like the others: the step is elaborated again with it, and refused if it does otherwise.
+    """
+    if len(coords) != 1:
+        return None
+    done = data_symbol("done", 0, steps)
+    turn = coordinate("turn", done)
+    added = substitute(added, {the_symbol(coords[0]): turn})
+    total = sum_over(added, the_symbol(turn), const(1), done)
+    if any(isinstance(generator, Sum) for generator in generators_in(total)):
+        return None
+    return substitute(total, {the_symbol(done): _STEPS})
 
 
 def _growth_by_factor(

@@ -13,7 +13,7 @@ from functools import cache
 
 from msgspec.structs import replace
 
-from tolcost.algebra import Poly, atom, const, ge, powers
+from tolcost.algebra import Log2, Poly, Symbol, atom, const, ge, generators_in, powers
 from tolcost.atoms.nodes import Node, Ref, Var
 from tolcost.diagnostics import Rejected, Source, Span
 from tolcost.elaborate.layout import element, emit
@@ -62,8 +62,11 @@ def by_levels(env: Env, function: Closure, given: Sequence[Lazy | Value], span: 
         sizes = list(sizes_of(env, args, span))
     except Rejected:
         return None
-    symbols = {s for size in sizes for s in size.free if s.kind in ("length", "coord")}
-    for symbol in sorted(symbols, key=lambda s: s.key):
+    inside = {generator for size in sizes for generator in generators_in(size)}
+    levels = [
+        g for g in inside if isinstance(g, Log2) or (isinstance(g, Symbol) and g.kind in ("length", "coord"))
+    ]
+    for symbol in sorted(levels, key=lambda g: (isinstance(g, Symbol), g.key)):
         inner = env.building(env.scope.inner())
         with env.context.attempt(inner.scope) as trial:
             try:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct, field
 
-from tolcost.algebra import Poly, Symbol, atom, const, eq, exact_div, powers, substitute
+from tolcost.algebra import Log2, Poly, Symbol, atom, const, eq, exact_div, powers, replace, substitute
 from tolcost.atoms.kit import inner_nodes
 from tolcost.atoms.nodes import Lambda, Node, Part, Ref, Type, Var, Where
 from tolcost.diagnostics import Rejected, Span
@@ -60,7 +60,8 @@ class Recursion(Struct, eq=False):
     function: Closure
     args: tuple[Value, ...]
     span: Span
-    level: Symbol
+    level: Symbol | Log2
+    """A symbol, or how often a length of any size is halved, as of one filled up to a power of 2."""
     end: int = 0
     """The highest level at which the function does not apply itself."""
     calls: int = 0
@@ -76,7 +77,9 @@ class Recursion(Struct, eq=False):
 
     def at(self, form: Poly, level: Poly) -> Poly:
         """Return a form at another level."""
-        return substitute(form, {self.level: level})
+        if isinstance(self.level, Symbol):
+            return substitute(form, {self.level: level})
+        return replace(form, self.level, level)
 
     def shape(self, env: Env, k: int, level: Poly) -> tuple[Poly, ...]:
         """Return the shape of an argument at a level."""

@@ -12,7 +12,16 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tolcost.algebra import Cond, Poly, const, substitute, substitute_cond, the_symbol
+from tolcost.algebra import (
+    Cond,
+    Poly,
+    const,
+    only_symbol,
+    substitute,
+    substitute_cond,
+    the_symbol,
+    to_text,
+)
 from tolcost.atoms.nodes import Node
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.expressions import (
@@ -78,6 +87,13 @@ _ANY_NUMBER = "a bare name or *name takes any number of coordinates"
 _A_NUMBER = "this is a number; `map` and `reduce` take a ToL number by number, and x[i] is a row of x"
 
 
+def _walked(at: tuple[Value, ...]) -> str:
+    """Return the shape that coordinates walk over, in words; nothing if it is none of formulas."""
+    symbols = [only_symbol(one) if isinstance(one, Poly) else None for one in at]
+    lengths = [symbol.hi for symbol in symbols if symbol is not None and symbol.hi is not None]
+    return f", those of [{', '.join(map(to_text, lengths))}]" if 0 < len(at) == len(lengths) else ""
+
+
 class CoordinateNames(Struct, frozen=True, eq=False):
     """The names of coordinates: ``[i, j]``, ``[n, *o]``, or one name for all of them."""
 
@@ -91,7 +107,7 @@ class CoordinateNames(Struct, frozen=True, eq=False):
             hint = _ANY_NUMBER if at else _A_NUMBER
             fail(
                 "T0322",
-                f"coordinate names: {len(self.names)}, dimensions: {len(at)}",
+                f"coordinate names: {len(self.names)}, dimensions: {len(at)}{_walked(at)}",
                 self.span or span,
                 hint=hint,
             )

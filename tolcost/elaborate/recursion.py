@@ -59,7 +59,10 @@ def check_smaller(env: Env, inner: Activation, outer: Activation) -> None:
     if env.context.cases > outer.cases and all(map(_is_open, smaller)):
         lengths = sorted({symbol.name for size in smaller for symbol in size.free})
         names = " and ".join(map(quoted, lengths[:_MOST_TOLD]))
-        hint = "give lengths as numbers, or as powers where they are halved: --shape x=8, --shape x=2**p"
+        hint = (
+            "give lengths as numbers, or as powers where they are halved: --shape x=8, --shape x=2**p; "
+            "a list of any length n can be filled up to `2^halvings(n)`"
+        )
         if env.context.attributes.issuperset(lengths):
             given = ", ".join(f"--attr {length}=8" for length in lengths[:_MOST_TOLD])
             hint = f"give the number: {given}" if len(lengths) == 1 else f"give the numbers: {given}"

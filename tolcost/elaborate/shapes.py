@@ -475,9 +475,9 @@ def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: LazyMess
             return beside
         return f"{beside}: the {'last' if place else 'first'} is {to_text(extent) if place else 1}"
 
-    hint = _from_1(span) if index.constant == 0 else None
+    hint = _from_1(span) if index.constant == 0 else _first(index)
     from_1 = required(env, ge(index - 1), AT_LEAST_1, span, message, hint=hint)
-    to_end = required(env, ge(extent - index), INSIDE, span, message, hint=_shorter(index))
+    to_end = required(env, ge(extent - index), INSIDE, span, message, hint=_shorter(index, extent))
     notes = env.context.notes
     if (
         from_1 is TRUE and to_end is TRUE and not notes.equal and not notes.data_equations
@@ -494,23 +494,41 @@ def _from_1(span: Span) -> str:
     return f"counting starts at 1, and elements of `tol[n]` are 0: a coordinate stands in brackets, {example}"
 
 
-def _shorter(index: Poly) -> str | None:
+def _first(index: Poly) -> str | None:
+    """Return a hint for an index such as ``i - 1``, which is 0 or less at the first coordinates.
+
+    >>> from tolcost.algebra import coordinate
+    >>> _first(coordinate("i", 8) - 1)
+    'at the first `i` it is 0, and counting starts at 1'
+    """
+    symbol = _moving(index)
+    if symbol is None or symbol.lo is None:
+        return None
+    first = substitute(index, {symbol: symbol.lo}).constant
+    if first is None or first > 0:
+        return None
+    return f"at the first `{symbol.name}` it is {first}, and counting starts at 1"
+
+
+def _shorter(index: Poly, extent: Poly) -> str | None:
     """Return a hint for an index such as ``i + 1``, which leaves a dimension at the last coordinates.
 
     >>> from tolcost.algebra import coordinate
-    >>> _shorter(coordinate("i", 8) + 1)
+    >>> _shorter(coordinate("i", 8) + 1, const(8))
     '`i` runs up to 8; let it run over a shorter range, such as tol[7]'
     """
+    symbol = _moving(index)
+    steps = None if symbol is None else (index - atom(symbol)).constant
+    if symbol is None or symbol.hi is None or steps is None or steps < 0:
+        return None
+    said = f"`{symbol.name}` runs up to {to_text(symbol.hi)}"
+    return f"{said}; let it run over a shorter range, such as tol[{to_text(extent - steps)}]"
+
+
+def _moving(index: Poly) -> Symbol | None:
+    """Return the coordinate of an index that has one."""
     moving = [symbol for symbol in index.free if symbol.kind == "coord"]
-    if len(moving) != 1 or moving[0].hi is None:
-        return None
-    (symbol,) = moving
-    steps = (index - atom(symbol)).constant
-    if steps is None or steps <= 0:
-        return None
-    last = moving[0].hi
-    said = f"`{symbol.name}` runs up to {to_text(last)}"
-    return f"{said}; let it run over a shorter range, such as tol[{to_text(last - steps)}]"
+    return moving[0] if len(moving) == 1 else None
 
 
 def is_seen_inside(env: Env, index: Poly, extent: Poly) -> bool:

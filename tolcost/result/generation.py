@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from tolcost.algebra import (
     Symbol,
     atom,
     const,
+    evaluate,
     ge,
     is_nonnegative,
     step_of,
@@ -38,6 +40,7 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.parse import parse_text
 from tolcost.algebra.poly import affine_parts
+from tolcost.cost.device import Device
 from tolcost.cost.span import Depth
 from tolcost.cost.traffic import bytes_of
 from tolcost.diagnostics import Rejected, quoted, refuse
@@ -71,7 +74,7 @@ from tolcost.result.study import (
 )
 from tolcost.result.time import TimedNodes
 from tolcost.result.totals import total_figures
-from tolcost.show.document import Fact, Form, Json, lengths_text
+from tolcost.show.document import Fact, Form, Json, lengths_text, number
 
 _SUCH_AS = "such as 'past: 0..n', which is n runs"
 _STEPS = re.compile(r"\s*(?P<name>.+?)\s*:\s*(?P<first>.+?)\s*\.\.\s*(?P<end>.+?)\s*", re.DOTALL)
@@ -107,18 +110,99 @@ def read_steps(text: str, symbols: Iterable[Symbol] = ()) -> Steps:
 class ModelRuns(Struct, frozen=True, eq=False):
     """Runs of a model: its cost, the sum of a form over all of them, and the conditions that they need.
 
-    ``put`` adds up a form of one run over all runs; ``most`` returns its maximum, or None if not known.
+    ``put`` adds up a form of one run over all runs; ``most`` returns its maximum, or None if not known;
+    ``each`` has the lengths of one run after the other, where all are numbers.
     """
 
     cost: Located
     put: Callable[[Poly], Poly]
     most: Callable[[Poly], Poly | None]
     needed: tuple[Requirement, ...]
+    each: Callable[[Mapping[Symbol, int]], Iterator[Mapping[Symbol, int]]]
 
     @property
     def study(self) -> ModelStudy:
         """The model that runs."""
         return of_model(self.cost)
+
+
+class RunsTime(Struct, frozen=True):
+    """The time of all runs on a device in microseconds: the least, and the prediction, if there is one."""
+
+    device: str
+    runs: int
+    bound: Fraction
+    predicted: Fraction | None
+    prompt: Fraction | None
+    """Of this, what the run before the others takes."""
+
+    @property
+    def fact(self) -> Fact:
+        """The times in words."""
+        total = self.bound if self.predicted is None else self.predicted
+        least = [] if self.predicted is None else [f"at least {_span(self.bound)}"]
+        said = ["at least" if self.predicted is None else "predicted", *least]
+        if self.prompt is not None:
+            said.append(f"{_span(self.prompt)} for the prompt")
+        rest = (total - (self.prompt or 0)) / self.runs
+        said.append(f"{_span(rest)} for each of {self.runs:,} runs")
+        return Fact(f"time on {self.device}", _span(total), ", ".join(said))
+
+    @property
+    def record(self) -> dict[str, Json]:
+        """The times for programs, rounded down to picoseconds."""
+        found = (("bound", self.bound), ("predicted", self.predicted), ("prefill", self.prompt))
+        times: dict[str, Json] = {
+            key: None if one is None else number(Fraction(int(one * _PARTS), _PARTS)) for key, one in found
+        }
+        return {"device": self.device, **times}
+
+
+def _span(microseconds: Fraction) -> str:
+    """Write a time with three digits."""
+    unit, name = next(((u, n) for u, n in ((10**6, "s"), (10**3, "ms")) if microseconds >= u), (1, "µs"))
+    return (
+        f"{float(microseconds / unit):.3g} {name}"
+        if microseconds < 10**9
+        else f"{microseconds / unit:,.0f} s"
+    )
+
+
+_PARTS = 10**6
+_MOST_RUNS = 1 << 14
+"""Times are added up one run after the other, for so many runs at most."""
+
+
+def runs_time(cost: Located, device: Device) -> RunsTime:
+    """Return the time of all runs at a point: each run has its own, as what bounds its nodes may change."""
+    study = cost.study
+    if not isinstance(study, GenerationStudy) or not cost.point.complete:
+        lengths = ", ".join(symbol.name for symbol in study.symbols if symbol not in cost.point.values)
+        refuse("T0412", f"times need a number for each length: {lengths}", hint="such as --dim n=500")
+    numbers = dict(cost.point.values)
+    many = evaluate(study.runs.end - study.runs.first, numbers)
+    if many > _MOST_RUNS:
+        refuse("T0412", f"times of {many:,} runs are too many to be added up", hint=f"up to {_MOST_RUNS:,}")
+    bounds, predictions = list[Fraction](), list[Fraction | None]()
+    for piece in study.pieces:
+        times = piece.study.times(device)
+        if times.bound is None:
+            refuse("T0412", "something that moves has no size, so that its time is not known")
+        for values in piece.each(numbers):
+            bounds.append(times.bound.at(values))
+            predictions.append(None if times.predicted is None else times.predicted.at(values))
+    known = [one for one in predictions if one is not None]
+    predicted = sum(known, Fraction(0)) if len(known) == len(bounds) else None
+    apart = len(bounds) > many
+    first = (bounds[0] if predicted is None else known[0]) if apart else None
+    return RunsTime(device.name, many, sum(bounds, Fraction(0)), predicted, first)
+
+
+def timed_runs(cost: Cost, device: Device) -> Cost:
+    """Return the cost of all runs with their time on a device."""
+    study = cost.study
+    assert isinstance(study, GenerationStudy)
+    return replace(cost, study=replace(study, timed=runs_time(cost, device)))
 
 
 class GenerationStudy(Study, dict=True, frozen=True):
@@ -129,6 +213,8 @@ class GenerationStudy(Study, dict=True, frozen=True):
     cache: Poly | None
     asked: tuple[Located, str, str | None, Located | None]
     """The request that it was made from: a model, its runs, and the run before them."""
+    timed: RunsTime | None = None
+    """The time of all runs, if it was asked for."""
     kind = "model"
     report = "runs"
 
@@ -145,6 +231,8 @@ class GenerationStudy(Study, dict=True, frozen=True):
         remark = lengths_text(sorted(self.pieces[-1].cost.point.given.items()))
         yield Fact("generating", self.runs.text, f"each with {remark}" if remark else "")
         yield from self.pieces[-1].study.head()
+        if self.timed is not None:
+            yield self.timed.fact
 
     def remarks(self) -> Iterator[Fact]:
         """Yield the remarks on the model."""
@@ -213,7 +301,12 @@ class GenerationStudy(Study, dict=True, frozen=True):
         kept = {key: value for key, value in model_record(inner.study, inner.cost).items() if key != "at"}
         return {
             **kept,
-            "generate": {"length": self.runs.name, "first": first, "end": end},
+            "generate": {
+                "length": self.runs.name,
+                "first": first,
+                "end": end,
+                **({} if self.timed is None else {"time": self.timed.record}),
+            },
             "symbols": [symbol_json(symbol) for symbol in self.symbols],
             "totals": totals(Show(cost)),
             "leading": form_json(self.leading),
@@ -318,7 +411,12 @@ def _decoded(cost: Located, steps: Steps, symbol: Symbol) -> Iterator[ModelRuns]
     ends = tuple(
         moved for one in cost.study.needed for moved in _throughout(one, numbers, symbol, start, last)
     )
-    yield ModelRuns(cost, put, most, ends)
+
+    def each(values: Mapping[Symbol, int]) -> Iterator[Mapping[Symbol, int]]:
+        own = _numbers(cost.point.values, values)
+        yield from ({**own, symbol: n} for n in range(evaluate(start, values), evaluate(steps.end, values)))
+
+    yield ModelRuns(cost, put, most, ends, each)
 
 
 def _single(cost: Located, lengths: Mapping[str, int], put: Mapping[Symbol, Poly] | None = None) -> ModelRuns:
@@ -331,8 +429,16 @@ def _single(cost: Located, lengths: Mapping[str, int], put: Mapping[Symbol, Poly
     def change(form: Poly) -> Poly:
         return substitute(form, values)
 
+    def each(numbers: Mapping[Symbol, int]) -> Iterator[Mapping[Symbol, int]]:
+        yield _numbers(values, numbers)
+
     needed = tuple(_with(one, substitute_cond(one.condition, values)) for one in there.study.needed)
-    return ModelRuns(there, change, change, needed)
+    return ModelRuns(there, change, change, needed, each)
+
+
+def _numbers(forms: Mapping[Symbol, Poly | int], values: Mapping[Symbol, int]) -> dict[Symbol, int]:
+    """Return numbers for lengths that are numbers or forms in others."""
+    return {**values, **{s: f if isinstance(f, int) else evaluate(f, values) for s, f in forms.items()}}
 
 
 def _prefilled(cost: Located, steps: Steps, text: str, other: Located | None) -> ModelRuns:

@@ -31,6 +31,7 @@ from tolcost.algebra import (
     leading_terms,
     to_text,
     total_of,
+    without_data,
 )
 from tolcost.certainty import FROM_ABOVE, INCOMPLETE, Certainty
 from tolcost.cost import Analysis, FormRatio, Traffic
@@ -414,6 +415,14 @@ class Study(_Assuming, frozen=True):
     def leading(self) -> Poly | None:
         """The terms of a model's EOPs that decide how they grow; None for a program."""
         return leading_terms(self.total.eops) if self.kind == "model" else None
+
+    @property
+    def at_most(self) -> Poly | None:
+        """The most EOPs of a program whatever data decides; None if it decides none, or some have no end."""
+        eops = self.total.eops
+        if self.kind == "model" or not any(symbol.kind == "data" for symbol in eops.free):
+            return None
+        return without_data(eops, (*self.granted, *self.assumed.facts))
 
     @abstractmethod
     def types(self, put: Callable[[Form], Form | None]) -> Iterator[tuple[str, str, str]]:

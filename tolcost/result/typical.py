@@ -45,13 +45,15 @@ STEP = _role(1)
 AUDIO = _role(16_000, "samples audio waveform wav speech")
 """One second."""
 SIDE = _role(224, "height width image img")
+STRIDE = _role(1, "stride strides dilation dilations")
+PADDING = _role(0, "pad pads padding")
 KERNEL = _role(3, "kernel", "kh kw ky kx")
 SIZE = _role(1024, "rows points", "size n m k N M K ni nj nk nl nm np nq nr nx ny")
 """The size of a problem: of a vector, or of a matrix."""
 WIDTH = _role(64, "", "d w e")
 """The width of a head of an attention, or of a vector of features."""
 OTHER = _role(16)
-ROLES = (BATCH, AUDIO, PAST, WHOLE, SOURCE, SEQUENCE, SIDE, KERNEL, SIZE, WIDTH, OTHER)
+ROLES = (BATCH, AUDIO, PAST, WHOLE, SOURCE, SEQUENCE, SIDE, STRIDE, PADDING, KERNEL, SIZE, WIDTH, OTHER)
 """The roles, in the order in which names are held against them, and in which lengths are chosen."""
 _LAST = (BATCH, WHOLE, OTHER)
 """Lengths that often follow from others, or are told to equal them, are chosen last."""
@@ -60,6 +62,8 @@ _SIDES = (("h", "w"), ("H", "W"), ("y", "x"), ("ho", "wo"))
 """Names that are the sides of an image where they are neighbours in a shape."""
 _LEADING = ("n", "N")
 """Names that are a batch in a program where they only lead shapes, and one of three lengths or more."""
+_SETTINGS = {"s": STRIDE, "p": PADDING, "k": KERNEL}
+"""Letters of windows, where none is a length of an input and the stride is there."""
 _CHANNELS = (1, 3, 4)
 """The numbers of channels of images."""
 _OF_INPUTS: tuple[tuple[frozenset[str], int, LengthRole], ...] = (
@@ -95,7 +99,8 @@ def typical_lengths(
     """Return the typical values of lengths, in the order in which they are best chosen.
 
     An axis that ``facts`` call by a name has the role of that name.  Programs have lengths of a letter,
-    which say less than those of a ``model``.
+    which say less than those of a ``model``.  Letters that are no length of an input are settings: beside
+    ``s``, ``p`` and ``k`` are those of windows.
 
     >>> from tolcost.algebra import length
     >>> batch, past, seq = length("batch"), length("past"), length("seq")
@@ -107,10 +112,16 @@ def typical_lengths(
     model = model or any(_AXIS.fullmatch(symbol.name) for symbol in symbols)
     places = _places(inputs, _named(facts))
     roles = {symbol: _role_of(symbol, places.get(symbol, ()), model) for symbol in symbols}
+    settings = {symbol.name: symbol for symbol in symbols if symbol not in places} if places else {}
+    if "s" in settings:
+        roles |= {settings[name]: role for name, role in _SETTINGS.items() if name in settings}
     ranks = {symbol: (role in _LAST, ROLES.index(role), symbol.key) for symbol, role in roles.items()}
     steps = PAST in roles.values()
     return {
-        symbol: _value(STEP if steps and roles[symbol] is SEQUENCE else roles[symbol], places.get(symbol, ()))
+        symbol: max(
+            _value(STEP if steps and roles[symbol] is SEQUENCE else roles[symbol], places.get(symbol, ())),
+            0 if symbol.lo is None else symbol.lo.constant or 0,
+        )
         for symbol in sorted(roles, key=lambda symbol: ranks[symbol])
     }
 
@@ -118,7 +129,7 @@ def typical_lengths(
 def _value(role: LengthRole, places: Sequence[_Place]) -> int:
     """Return the value of a length such that the axes it stands in have that of their role: 32*h is 224."""
     factor = min((place.factor for place in places), default=1)
-    return max(role.value // factor, 1)
+    return max(role.value // factor, min(role.value, 1))
 
 
 def _named(facts: Iterable[Cond]) -> dict[Poly, Symbol]:

@@ -237,6 +237,10 @@ def _rows(cost: Located, view: CostView) -> Iterator[FigureRow]:
         leading = cost.study.leading if strong else None
         if leading is not None and len(text_of(leading)) < max(_LONG, len(text_of(cost.total.eops)) // 2):
             yield FigureRow("grows as", leading, level=1, general=True)
+        most = cost.study.at_most if strong else None
+        told = cost.point.values if _point_shown(cost, view) else {}
+        if most is not None and any(s.kind == "data" and s not in told for s in cost.total.eops.free):
+            yield FigureRow("at most", most, value(most), "whatever data decides", level=1)
         for part in measure.parts:
             label = f"{part.name} {part.space}".rstrip()
             yield FigureRow(label, part.form, value(part.form), part.remark, level=1)

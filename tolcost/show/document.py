@@ -291,22 +291,24 @@ def _largest_latex(candidates: Sequence[Poly]) -> str:
     return texts[0] if len(texts) == 1 else rf"\max\left({', '.join(texts)}\right)"
 
 
-def has_mathml(form: Form) -> TypeGuard[Poly | FormRatio]:
-    """Whether a form can be written as MathML."""
-    return isinstance(form, Poly) or (isinstance(form, FormRatio) and isinstance(form.denominator, Poly))
+def has_mathml(form: Form) -> TypeGuard[Poly | Depth | FormRatio]:
+    """Whether a form can be written as MathML: the largest of several forms cannot."""
+    below = form.denominator if isinstance(form, FormRatio) else form
+    return isinstance(below, Poly | Depth) and _only(below) is not None
 
 
-def mathml_of(form: Poly | FormRatio) -> str:
+def mathml_of(form: Poly | Depth | FormRatio) -> str:
     """Write a form as a ``math`` element, for browsers.
 
     >>> from tolcost.algebra import length
     >>> print(mathml_of(2 * length("n")))
     <math><mn>2</mn><mo>&#x2062;</mo><mi>n</mi></math>
     """
-    if isinstance(form, Poly):
-        return f"<math>{to_mathml(form)}</math>"
-    top, bottom = lowest(form)
-    if not isinstance(bottom, Poly):
+    single = form if isinstance(form, FormRatio) else _only(form)
+    if isinstance(single, Poly):
+        return f"<math>{to_mathml(single)}</math>"
+    top, bottom = (None, None) if single is None else lowest(single)
+    if top is None or not isinstance(bottom, Poly):
         raise TypeError("the largest of several forms has no MathML")
     names = display_names(top.free | bottom.free)
     if bottom == 1:

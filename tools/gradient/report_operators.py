@@ -56,9 +56,6 @@ gradient of PyTorch there. {other} do not:
 |---|---:|---:|
 {at_ties}
 
-- **LeakyRelu, PRelu, Elu, Selu at 0.** Both sides have a slope there. ONNX's definition takes the right
-  one, with `x < 0` for the other; PyTorch takes the left one. The derivative is that of the branch which
-  the definition takes.
 - **RoiAlign** takes the maximum of products. At whole numbers several are equal but for their rounding, so
   that it depends on the order of operations which of them is the largest.
 - **A root of 0**, of a window of zeros in LpPool, has no derivative: the derived gradient is no number there,

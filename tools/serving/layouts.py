@@ -27,6 +27,10 @@ LLAMA4 = {
     "layer_types": ["chunked_attention", "chunked_attention", "full_attention"],
     "attn_temperature_tuning": False,
 }  # fmt: skip
+GLM_EXPERTS = {
+    "n_routed_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 14, "n_shared_experts": 2,
+    "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1, "routed_scaling_factor": 1.0,
+}  # fmt: skip
 
 WEIGHTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "llama": ("llama", {}),
@@ -65,6 +69,15 @@ WEIGHTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "qwen2_moe": ("qwen2_moe", {**SMALL_EXPERTS, "shared_expert_intermediate_size": 16}),
     "qwen3_moe": ("qwen3_moe", {**SMALL_EXPERTS, "head_dim": 8, "norm_topk_prob": True}),
     "gpt_oss": ("gpt_oss", {**EXPERTS, **WINDOW, **LOCAL_FIRST, "head_dim": 8}),
+    "granitemoe": ("granitemoe", {**EXPERTS, "attention_multiplier": 6**-0.5}),
+    "smollm3": ("smollm3", {"no_rope_layers": [1, 1, 1]}),
+    "ernie4_5": ("ernie4_5", {"use_bias": True, "head_dim": 6}),
+    "helium": ("helium", {"head_dim": 6}),
+    "hunyuan_v1_dense": ("hunyuan_v1_dense", {"head_dim": 8}),
+    "glm4": ("glm4", {"head_dim": 8}),
+    "glm4_moe": ("glm4_moe", {**GLM_EXPERTS, "use_qk_norm": True, "head_dim": 8}),
+    "gpt_bigcode": ("gpt_bigcode", GPT2),
+    "gpt_bigcode heads": ("gpt_bigcode", {**GPT2, "multi_query": False}),
     "llama4_text": ("llama4_text", LLAMA4),
 }
 """Types with their configurations; layers with a window come first, as in the programs."""
@@ -81,6 +94,8 @@ def larger(said: Mapping[str, Any]) -> dict[str, Any]:
     found = {key: LARGER.get(key, value) if value is not None else None for key, value in said.items()}
     if "layer_types" in found:
         found["layer_types"] = [*found["layer_types"][:1], *found["layer_types"]]
+    if "no_rope_layers" in found:
+        found["no_rope_layers"] = [1, *found["no_rope_layers"]]
     if "moe_layers" in found:  # of Llama 4: other layers have experts, and heads are left as they are
         found |= {"moe_layers": [3], "no_rope_layers": [1, 1, 1, 0], "use_qk_norm": False}
         found["num_experts_per_tok"] = 2
@@ -212,6 +227,8 @@ FOUR = (
 )
 NORMS = {
     "gemma2": FOUR, "gemma3_text": FOUR,
+    "glm4": ("input_layernorm", "post_self_attn_layernorm", "post_attention_layernorm", "post_mlp_layernorm"),
+    "gpt_bigcode": ("ln_1", "ln_2"),
     "olmo2": ("post_attention_layernorm", "post_feedforward_layernorm"),
     "olmo3": ("post_attention_layernorm", "post_feedforward_layernorm"),
     "cohere": ("input_layernorm",), "cohere2": ("input_layernorm",),
@@ -232,14 +249,16 @@ MATRICES = {
     "down": ("mlp.down_proj", "mlp.c_proj", "fc2", "mlp.dense_4h_to_h", "ffn.down_proj"),
     "qkv": ("self_attn.qkv_proj", "attn.c_attn", "attention.query_key_value",
             "self_attention.query_key_value", "attn.Wqkv"),
-    "router": ("mlp.gate", "block_sparse_moe.gate", "mlp.router"),
-    "common_gate": ("mlp.shared_expert.gate_proj",), "common_up": ("mlp.shared_expert.up_proj",),
-    "common_down": ("mlp.shared_expert.down_proj",), "common_share": ("mlp.shared_expert_gate",),
+    "router": ("mlp.gate", "block_sparse_moe.gate", "mlp.router", "block_sparse_moe.router"),
+    **{f"common_{name}": (f"mlp.shared_expert.{name}_proj", f"mlp.shared_experts.{name}_proj")
+       for name in ("gate", "up", "down")},
+    "common_share": ("mlp.shared_expert_gate",),
 }  # fmt: skip
 BIASES = {"q": "q_bias", "k": "k_bias", "w": "w_bias", "out": "out_bias", "gate": "gate_bias",
           "up": "up_bias", "down": "down_bias", "qkv": "qkv_bias", "router": "router_bias"}  # fmt: skip
 VECTORS = {
-    "q_norm": ("self_attn.q_norm",), "k_norm": ("self_attn.k_norm",), "sinks": ("self_attn.sinks",),
+    "q_norm": ("self_attn.q_norm", "self_attn.query_layernorm"),
+    "k_norm": ("self_attn.k_norm", "self_attn.key_layernorm"), "sinks": ("self_attn.sinks",),
 }  # fmt: skip
 TOKENS = (
     "model.embed_tokens",
@@ -355,14 +374,24 @@ def _ordered(kind: str, name: str, value: Array, model: PlannedModel) -> Array:
     lead = value.shape[:-1]
     if (name == "qkv" and kind in ("gpt_neox", "bloom")) or (kind == "falcon" and g == g * r and g > 1):
         return np.moveaxis(value.reshape(*lead, g, 3, e), -2, -3).reshape(*lead, -1)
+    if name == "qkv" and kind == "gpt_bigcode" and r == 1:
+        return np.moveaxis(value.reshape(*lead, g, 3, e), -2, -3).reshape(*lead, -1)
     if name == "qkv" and kind == "falcon" and g > 1:
         apart = value.reshape(*lead, g, r + 2, e)
         parts = apart[..., :r, :], apart[..., r : r + 1, :], apart[..., r + 1 :, :]
         return np.concatenate([part.reshape(*lead, -1) for part in parts], axis=-1)
-    if (kind.startswith("cohere") or kind == "llama4_text") and name != "qkv":
-        heads = value.reshape(*lead, -1, e)
-        return np.concatenate([heads[..., ::2], heads[..., 1::2]], axis=-1).reshape(*lead, -1)
+    if kind in PAIRED and name != "qkv":
+        return halves(value.reshape(*lead, -1, e), n["c"]).reshape(*lead, -1)
     return value
+
+
+PAIRED = ("cohere", "cohere2", "llama4_text", "helium", "ernie4_5", "glm4")
+"""Types that turn neighbours of a head, and not halves."""
+
+
+def halves(heads: Array, c: int) -> Array:
+    """Put neighbours that are turned into the first and the second half of what is turned."""
+    return np.concatenate([heads[..., : 2 * c : 2], heads[..., 1 : 2 * c : 2], heads[..., 2 * c :]], axis=-1)
 
 
 def _experts(kind: str, own: Mapping[str, Array], put: Callable[[str, Array], None]) -> None:

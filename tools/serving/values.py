@@ -33,7 +33,7 @@ from tolcost.platform import with_deep_stack
 
 from .further import State
 from .kept import kept_key, kept_of
-from .layouts import PAIRS, PROMPTS, WEIGHTS, Array, drawn, larger, parameters
+from .layouts import PAIRED, PAIRS, PROMPTS, WEIGHTS, Array, drawn, halves, larger, parameters
 from .run import run_program
 
 SIZE = {
@@ -55,8 +55,6 @@ CASES = (
     "qwen3_next", "minimax", "rwkv", "bert", "t5 gated", "whisper",
 )  # fmt: skip
 """What the tests run again: all programs, for a prompt and for the next token."""
-PAIRED = ("cohere", "llama4")
-"""Types that turn neighbours of a head, and not halves."""
 
 
 def cache_of(model: PlannedModel, cache: Any, past: int) -> dict[str, Array]:
@@ -64,8 +62,8 @@ def cache_of(model: PlannedModel, cache: Any, past: int) -> dict[str, Array]:
     m, window = model.lengths.get("m", 0), model.lengths.get("window", 1)
     near = min(past, max(window - 1, 0))
     layers = [(one.keys.double().numpy(), one.values.double().numpy()) for one in cache.layers]
-    if model.family.name.startswith(PAIRED):  # halves of a head, where the module has pairs
-        layers = [(np.concatenate([k[..., ::2], k[..., 1::2]], -1), v) for k, v in layers]
+    if model.family.name in PAIRED:  # halves of a head, where the module has pairs
+        layers = [(halves(k, model.lengths["c"]), v) for k, v in layers]
     heads = model.lengths["g"]
 
     def some(which: slice, place: int, keep: int) -> Array:

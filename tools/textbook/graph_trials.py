@@ -98,3 +98,30 @@ def subtree_sizes(rng: Rng, size: int) -> Trial:
     graph.add_edges_from((p, i + 2) for i, p in enumerate(parent))
     sizes = [len(nx.descendants(graph, v)) + 1 for v in range(1, size + 2)]
     return Trial({"parent": parent}, (sizes,))
+
+
+def breadth_first(rng: Rng, size: int) -> Trial:
+    edge = rng.random((size, size)) < 1.5 / size
+    graph = nx.from_numpy_array(edge, create_using=nx.DiGraph)
+    source = int(rng.integers(size))
+    found = nx.single_source_shortest_path_length(graph, source)
+    distances = [found.get(v, -1) for v in range(size)]
+    return Trial(_lists(edge), (distances,), {"n": size, "source": source + 1})
+
+
+def dijkstra(rng: Rng, size: int) -> Trial:
+    edge = rng.random((size, size)) < 1.5 / size
+    length = rng.integers(0, 5, (size, size)) / 2
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(size))
+    graph.add_weighted_edges_from((i, j, length[i, j]) for i, j in np.argwhere(edge))
+    source = int(rng.integers(size))
+    found = nx.single_source_dijkstra_path_length(graph, source)
+    distances = [found.get(v, np.inf) for v in range(size)]
+    inputs = {**_lists(edge), "length": length[edge]}
+    return Trial(inputs, (distances,), {"n": size, "source": source + 1})
+
+
+def _lists(edge: Array) -> dict[str, Array]:
+    """The neighbours of all vertices one after the other, and where those of each begin."""
+    return {"ptr": np.append(0, edge.sum(1).cumsum()), "neighbour": np.nonzero(edge)[1] + 1}

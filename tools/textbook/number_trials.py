@@ -92,3 +92,8 @@ def garner(rng: Rng, size: int) -> Trial:
     bases = [math.prod(map(int, prime[:k])) for k in range(size)]
     digits = [number // base % int(prime[k]) for k, base in enumerate(bases)]
     return Trial({"rest": number % prime, "prime": prime, "inverse": inverse}, (digits,))
+
+
+def euclid(rng: Rng, size: int) -> Trial:
+    a, b = map(int, rng.integers(0, 9**size, 2) % 65536)
+    return Trial({"a": a, "b": b}, (math.gcd(a, b),))

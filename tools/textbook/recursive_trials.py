@@ -75,3 +75,8 @@ def sums_tree(rng: Rng, size: int) -> Trial:
 def _tree(x: Array) -> Array:
     half = len(x) // 2
     return x if half == 0 else np.array([x.sum(), *_tree(x[:half]), *_tree(x[half:])])
+
+
+def filled_merge_sort(rng: Rng, size: int) -> Trial:
+    x = rng.integers(-size, size, size) / 2  # some are equal, and most sizes are no powers of 2
+    return Trial({"x": x}, (np.sort(x),))

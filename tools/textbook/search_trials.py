@@ -38,3 +38,9 @@ def saddleback(rng: np.random.Generator, size: int) -> Trial:
     a = rng.integers(0, 3, (size, int(rng.integers(1, 6)))).cumsum(0).cumsum(1).astype(float)
     key = float(rng.integers(0, a.max() + 2))
     return Trial({"a": a, "key": key}, (key in a,))
+
+
+def bisection(rng: np.random.Generator, size: int) -> Trial:
+    x = np.sort(rng.integers(0, 5, size)).astype(float)
+    key = float(rng.integers(0, 6))
+    return Trial({"x": x, "key": key}, (np.searchsorted(x, key) + 1,))

@@ -12,7 +12,7 @@ def _sorted(rng: np.random.Generator, size: int) -> Trial:
     return Trial({"x": x}, (np.sort(x),))
 
 
-selection = bubble = insertion = comparison_counting = _sorted
+selection = bubble = insertion = comparison_counting = quicksort = _sorted
 
 
 def two_way_merge(rng: np.random.Generator, size: int) -> Trial:

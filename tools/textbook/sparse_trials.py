@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from tools.textbook.holding import Trial
@@ -44,3 +46,19 @@ def five_points(rng: Rng, size: int) -> Trial:
     cross = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
     sums = [[(u[i : i + 3, j : j + 3] * cross).sum() for j in range(size)] for i in range(size)]
     return Trial({"u": u, "f": f}, ((sums + f) / 4,))
+
+
+def compressed_columns(rng: Rng, size: int) -> Trial:
+    matrix = np.where(rng.random((3, size)) < 0.5, rng.normal(size=(3, size)), 0)
+    matrix[0, 0] = 1
+    column, row = np.nonzero(matrix.T)
+    ptr, x = np.append(0, (matrix != 0).sum(0).cumsum()), rng.normal(size=size)
+    inputs = {"entry": matrix.T[column, row], "row": row + 1, "ptr": ptr, "x": x}
+    return Trial(inputs, (matrix @ x,), {"m": 3})
+
+
+def row_maxima(rng: Rng, size: int) -> Trial:
+    count = rng.integers(0, 4, size)
+    count[0] += 1
+    entry, ptr = rng.normal(size=count.sum()), np.append(0, count.cumsum())
+    return Trial({"entry": entry, "ptr": ptr}, ([entry[a:b].max(initial=-np.inf) for a, b in pairwise(ptr)],))

@@ -50,3 +50,11 @@ def rabin_karp(rng: Rng, size: int) -> Trial:
     hashes = [int("".join(map(str, text[i : i + m + 1]))) % q for i in range(size + 1)]
     lengths = {"n": size, "m": m, "q": q, "base": base, "lead": base**m}
     return Trial({"text": text}, (hashes,), lengths)
+
+
+def knuth_morris_pratt(rng: Rng, size: int) -> Trial:
+    """All places, one by one; few letters, so that a turn goes back far."""
+    m = int(rng.integers(1, 5))
+    text, pattern = rng.integers(1, 3, 3 * size), rng.integers(1, 3, m)
+    places = sum(_word(text).startswith(_word(pattern), i) for i in range(3 * size))
+    return Trial({"text": text, "pattern": pattern}, (places,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
 
 from tools.textbook.holding import Trial
@@ -90,3 +91,38 @@ def bloom_filter(rng: Rng, size: int) -> Trial:
 def inverse_permutation(rng: Rng, size: int) -> Trial:
     p = rng.permutation(size) + 1
     return Trial({"p": p}, (np.argsort(p) + 1, (p == np.arange(1, size + 1)).sum()))
+
+
+def linear_probing(rng: Rng, size: int) -> Trial:
+    cap = size + int(rng.integers(3))
+    keys = rng.choice(np.arange(1, 4 * cap), size, replace=False)
+    table = [0] * cap
+    for key in keys:
+        place = key % cap
+        while table[place]:
+            place = (place + 1) % cap
+        table[place] = int(key)
+    return Trial({"key": keys}, (table,), {"cap": cap})
+
+
+def union_find(rng: Rng, size: int) -> Trial:
+    """Vertices are in one set if a path leads from one to the other; a root is told by its number."""
+    n = size + 1
+    one, other = rng.integers(1, n + 1, (2, size))
+    parent, members = list(range(n + 1)), [1] * (n + 1)
+    for a, b in zip(one, other, strict=True):
+        a, b = _root(parent, int(a)), _root(parent, int(b))
+        if a != b:
+            low, top = (a, b) if members[a] < members[b] else (b, a)
+            parent[low] = top
+            members[top] += members[low]
+    graph = nx.Graph(zip(one.tolist(), other.tolist(), strict=True))
+    roots = [_root(parent, v) for v in range(1, n + 1)]
+    assert all((roots[a - 1] == roots[b - 1]) == nx.has_path(graph, a, b) for a in graph for b in graph)
+    return Trial({"one": one, "other": other}, (roots,), {"n": n})
+
+
+def _root(parent: list[int], v: int) -> int:
+    while parent[v] != v:
+        v = parent[v]
+    return v

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -84,18 +84,41 @@ class Reports(Struct, frozen=True):
     figures: Sequence[tuple[str, str]]
 
 
-def build_reports(folder: Path, library: Library) -> Reports:
+Tell: TypeAlias = Callable[[int, int, str], None]
+"""Called with how much is done, of how much, and what was done last."""
+_ROWS = 60
+"""The rows of the paper's tables: judging one is the unit of progress."""
+_AFTER = {"counts of other programs": 9, "sums": 7, "evidence": 15, "tables": 12, "models": 30, "pages": 6}
+"""What follows the rows, each as long as judging so many of them."""
+
+
+def _silent(done: int, of: int, name: str) -> None:
+    """Tell nobody."""
+
+
+def build_reports(folder: Path, library: Library, tell: Tell = _silent) -> Reports:
     """Make every report; ``folder`` has the evidence in ``data/``."""
+    done, of = _ROWS, _ROWS + sum(_AFTER.values())
+
+    def did(stage: str) -> None:
+        nonlocal done
+        done += _AFTER[stage]
+        tell(done, of, stage)
+
     conformance, peers, reasons = read_conformance(folder), read_peers(folder), read_reasons(folder)
     general, recorded = read_general(folder), read_recorded(folder)
     known = entries(library)
     listed = tuple(entry for entry in known if entry.domain in FOLDER_OF_DOMAIN)
     further = tuple(entry for entry in known if entry.domain == recorded.domain)
-    judged = judge_all(library)
+    tell(0, of, "")
+    judged = judge_all(library, lambda n, name: tell(n, of, name))
     found = points(peers, library)
-    under = {start: judge_under(start, judged, library) for start in STARTS}
     torch = points(read_peers(folder, FLOP_COUNTER, "make flop-counter"), library)
+    did("counts of other programs")
+    under = {start: judge_under(start, judged, library) for start in STARTS}
+    did("sums")
     evidence = gather(judged, folder, found, torch, library)
+    did("evidence")
     tables = (
         *paper_tables(judged, under[FIRST]),
         starts_table(judged, under),
@@ -115,6 +138,9 @@ def build_reports(folder: Path, library: Library) -> Reports:
         *league_table(folder),
         errata_table(),
     )
+    did("tables")
+    models, programs = models_tables()
+    did("models")
     charts = (
         Chart(
             "agreement",
@@ -146,18 +172,27 @@ def build_reports(folder: Path, library: Library) -> Reports:
         forms=tuple(_forms(judged, listed, conformance)),
     )
     files = dict(_files(figures, tables, forms_table(conformance), charts, page, summary))
+    files[f"{models.name}.csv"] = csv_text(programs)
+    files[f"{models.name}.md"] = markdown((models, programs))
     files["starts.md"] = markdown((totals_table(judged, under), starts_table(judged, under)))
+    did("pages")
     return Reports(files, f"{conclusion(figures)}\n", shown)
 
 
-def judge_all(library: Library) -> tuple[Judged, ...]:
-    """Judge the paper's 60 rows."""
+def judge_all(
+    library: Library, judged: Callable[[int, str], None] = lambda n, name: None
+) -> tuple[Judged, ...]:
+    """Judge the paper's 60 rows; ``judged`` is called with how many are, and the operator of the last."""
     rows = paper_rows()
     cases: dict[str, list[Case]] = {row.operator: [] for row in rows}
     for case in load_cases(cases):
         if not case.node.domain:
             cases[case.node.op].append(case)
-    return tuple(judge(row, cases[row.operator], library) for row in rows)
+    found: list[Judged] = []
+    for row in rows:
+        found.append(judge(row, cases[row.operator], library))
+        judged(len(found), row.operator)
+    return tuple(found)
 
 
 def _forms(judged: Sequence[Judged], listed: Sequence[Entry], conformance: Report) -> Iterator[LiveForm]:
@@ -201,9 +236,6 @@ def _files(
         yield f"{table.name}.md", markdown((table,))
     for chart in charts:
         yield f"charts/{chart.name}.svg", chart.svg
-    models, programs = models_tables()
-    yield f"{models.name}.csv", csv_text(programs)
-    yield f"{models.name}.md", markdown((models, programs))
     yield "summary.md", f"# Summary\n\n{summary}\nMade by `{_COMMAND}`.\n"
     yield "README.md", index(figures, tables, forms, charts)
     yield "report.html", page
@@ -327,8 +359,12 @@ def _models(libraries: Sequence[ProgramLibrary]) -> ReportTable:
     about = (
         "The models of the paper's Table 1, and the programs in ToLang that show them: how many there are, "
         "how long they are, and which engine or library gave the same results on random inputs. "
-        "Libraries that belong to none of the models follow. ToLang is total: a program that need not end is "
-        "given its number of steps."
+        "Libraries that belong to none of the models follow. All domains, as ToL's row claims, is this: what "
+        "loops, ranges and recursion compute, whether lengths or data decide how far they go, counted in "
+        "lengths and in numbers with a name that only a run tells. Out are texts beyond comparing, whole "
+        "numbers beyond 64 bits, and lists that shrink in a loop, which are arrays with ends. Without a "
+        "formula are recursion on halves of any length or on parts that data splits, and expected costs. "
+        "docs/limits.md says each with its way around it."
     )
     return ReportTable(_MODELS, tuple(rows), NAME, "Models of computation", about, _COMMAND)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from shutil import which
 
@@ -11,7 +12,7 @@ import click
 from tolcost.apps.paper.build import build_reports, with_figures
 from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
-from tolcost.cli.output import write_whole
+from tolcost.cli.output import ProgressLine, write_whole
 from tolcost.platform import with_deep_stack
 
 NEXT = "tolcost model examples/bert.onnx --device h200 --format html --output bert.html"
@@ -39,7 +40,8 @@ def command(folder: Path, only_check: bool, specs: tuple[str, ...]) -> int:
     `tolcost verify`, and the counts of other programs.  Marked figures in a README beside the folder
     are updated.
     """
-    reports = with_deep_stack(lambda: build_reports(folder, open_library(specs)))
+    with closing(ProgressLine()) as progress:
+        reports = with_deep_stack(lambda: build_reports(folder, open_library(specs), progress.tell))
     files = {folder / name: text for name, text in reports.files.items()}
     readme = folder.resolve().parent / "README.md"
     if readme.is_file():

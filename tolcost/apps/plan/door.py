@@ -27,7 +27,7 @@ from tolcost.platform import specs_root
 _MOST_BYTES = 1 << 20
 _MOST_LAYERS = 1 << 16
 """Layers, above all: they are looked at one by one where they are of several kinds."""
-_MOST = 1 << 40
+_MOST = 1 << 31
 """No length of a model comes near to this."""
 
 

@@ -5,24 +5,28 @@ Every number of the page is computed here, at each batch and context that its sl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
 from msgspec.structs import replace
 
 from tolcost.apps.plan.figures import SPACE, CallAt, ModelRun
+from tolcost.apps.plan.lines import line_of, lines_of, logits_line
 from tolcost.apps.plan.plan import Plan
 from tolcost.apps.plan.precision import Precision, precision_of
 from tolcost.apps.plan.time import run_time
 from tolcost.cost.device import Device
 from tolcost.diagnostics import place
+from tolcost.platform import read_spec
 from tolcost.show.document import Json
 from tolcost.show.html import embedded, render
 
 BATCHES = tuple(1 << n for n in range(9))
 _CONTEXTS = tuple(1 << n for n in range(7, 18))
 _SCHEMES = ("bf16", "fp8", "int4")
+_MOST_PARTS = 4
+"""Of each run, so many parts of its time are shown."""
 
 
 def page(plan: Plan, devices: Sequence[Device]) -> str:
@@ -40,6 +44,7 @@ def page(plan: Plan, devices: Sequence[Device]) -> str:
 
 def page_data(plan: Plan, devices: Sequence[Device]) -> dict[str, Json]:
     """Return the numbers of the page: bytes, and microseconds."""
+    program = plan.served.model.family.program
     schemes = {one.name: one for one in (plan.precision, *map(precision_of, _SCHEMES))}
     contexts = contexts_of(plan)
     at = [[_at(plan, batch, context) for batch in BATCHES] for context in contexts]
@@ -53,9 +58,26 @@ def page_data(plan: Plan, devices: Sequence[Device]) -> dict[str, Json]:
         "activations": [[one.activations[0] for one in row] for row in at],
         "lines": [[place(one.activations[1].span).line for one in row] for row in at],
         "logits": [[one.logits for one in row] for row in at],
+        "declared": _declared(plan),
+        "calls": [[name, _listed(lines)] for name, lines in lines_of(plan).items()],
+        "program": [f"{program}.tol", *read_spec("serving", program).text.splitlines()],
         "devices": [_device(one) for one in devices],
         "schemes": [_scheme(one, at, devices) for one in schemes.values()],
     }
+
+
+def _declared(plan: Plan) -> dict[str, Json]:
+    """Return the lines behind what is in memory: where it is declared, or computed."""
+    served = plan.served
+    return {
+        "parameters": _listed(line_of(plan, one.name) for one in served.parameters),
+        "cache": _listed(line_of(plan, one.name) for one in served.state),
+        "logits": [logits_line(plan)],
+    }
+
+
+def _listed(lines: Iterable[int]) -> Json:
+    return [*sorted(lines)]
 
 
 def contexts_of(plan: Plan) -> tuple[int, ...]:
@@ -100,14 +122,18 @@ def _scheme(precision: Precision, at: Sequence[Sequence[Plan]], devices: Sequenc
 
 
 def _run(plan: Plan, run: ModelRun, devices: Sequence[Device]) -> Json:
-    """Return products, bytes of parameters and cache, and for each device its bound and time."""
+    """Return products, bytes of parameters and cache, and for each device its bound, time and parts."""
     calls: tuple[CallAt, ...] = plan.served.work(run, plan.precision)
     macs = sum(call.times * call.macs for call in calls)
     reached = sum((call.times * call.reached for call in calls), Fraction(0))
     times: list[Json] = []
+    kinds = list(lines_of(plan))
     for device in devices:
         found = run_time(device, calls, plan.engine)
-        times.append([_number(found.bound), _number(found.graph)])
+        parts: list[Json] = [
+            [kinds.index(part.name), _number(part.time)] for part in found.parts[:_MOST_PARTS] if part.time
+        ]
+        times.append([_number(found.bound), _number(found.graph), parts])
     return [macs, _up(reached), times]
 
 

@@ -32,6 +32,7 @@ from tolcost.algebra.parse import FormQuotient
 from tolcost.algebra.poly import scale
 from tolcost.algebra.printed import parse_printed
 from tolcost.apps.plan.calls import ProgramCall
+from tolcost.apps.plan.expressions import value_of
 from tolcost.apps.plan.figures import (
     NEAR,
     NEW,
@@ -59,6 +60,8 @@ class ModelCounts(Struct, frozen=True, eq=False):
     window: int
     flops: Mapping[str, Poly]
     """The FLOPs of each part, in the tokens of a text."""
+    lengths: Mapping[str, int]
+    """The lengths of the program."""
 
     def numbers(self, file: Mapping[str, Any]) -> dict[str, int]:
         """Return the counts of parameters that formulas may mention."""
@@ -117,6 +120,7 @@ def counts_of(served: ServedModel, file: Mapping[str, Any]) -> ModelCounts:
         tuple(one * WIDTH for one in state),
         served.model.lengths.get("window", 1),
         _flops(served, file["parts"]),
+        served.model.lengths,
     )
 
 
@@ -174,7 +178,7 @@ def readings_of(quantity: str, counts: ModelCounts, file: Mapping[str, Any]) -> 
     if quantity == "cache":
         yield from _of_cache(counts, own)
     elif quantity == "parameters":
-        yield from _of_parameters(counts, own["without"])
+        yield from _of_parameters(counts, own["without"], own["besides"])
     else:
         yield from sorted(_of_flops(counts, own["attention"]), key=lambda one: len(one.changes))
 
@@ -194,15 +198,21 @@ def _of_cache(counts: ModelCounts, own: Mapping[str, Mapping[str, str]]) -> Iter
         )
 
 
-def _of_parameters(counts: ModelCounts, own: Mapping[str, Sequence[str]]) -> Iterator[CalculatorReading]:
+def _of_parameters(
+    counts: ModelCounts, without: Mapping[str, Sequence[str]], besides: Mapping[str, str]
+) -> Iterator[CalculatorReading]:
     whole = const(sum(counts.parameters.values()))
-    there = {words: counts.some(names) for words, names in own.items()}
+    there = {words: counts.some(names) for words, names in without.items()}
     kinds = [words for words, number in there.items() if number]
-    for many in range(_MOST_LEFT_OUT + 1):
-        for chosen in combinations(kinds, many):
-            names = {name for words in chosen for name in own[words]}
-            less = const(-counts.some(tuple(names)))
-            yield CalculatorReading(tuple(f"without {words}" for words in chosen), (whole, less))
+    found = ((words, value_of(text, counts.lengths)) for words, text in besides.items())
+    more = [((words,), const(int(number))) for words, number in found if number]
+    for added, what in (((), const(0)), *more):
+        for many in range(_MOST_LEFT_OUT + 1):
+            for chosen in combinations(kinds, many):
+                names = {name for words in chosen for name in without[words]}
+                less = const(-counts.some(tuple(names)))
+                said = (*(f"without {words}" for words in chosen), *added)
+                yield CalculatorReading(said, (whole, less, what))
 
 
 def _of_flops(counts: ModelCounts, own: Mapping[str, Mapping[str, str]]) -> Iterator[CalculatorReading]:

@@ -37,7 +37,7 @@ from tolcost.algebra.parse import FormQuotient
 from tolcost.algebra.points import Assignment, hold_at
 from tolcost.algebra.poly import scale
 from tolcost.algebra.printed import PrintedFormula, UnknownName, lowest_terms, parse_printed
-from tolcost.apps.referee.conventions import ConventionReading, all_readings, needs_statement
+from tolcost.apps.referee.conventions import ConventionReading, all_readings, needs_statement, words_of
 from tolcost.apps.referee.formulas import STEPS, CountedFigure, PublishedFormula, RefereeVerdict, read_file
 from tolcost.apps.referee.parts import NOTHING, Explanation, ModelPart, explained, parts_of, parts_of_step
 from tolcost.apps.referee.subjects import (
@@ -278,9 +278,12 @@ def _judged(formula: PublishedFormula, subject: VerifiedSubject, library: Librar
     if verdict == "equal" or (verdict == "undecided" and found.bound):
         return found
     shown = _shown(found, verdict, judged, stated, subject, library)
-    # a proof covers all values of data-dependent numbers, also impossible ones: a run has to show it
+    # that two differ is proved for all values of data-dependent numbers, also impossible ones: a run has to
+    # show it, unless they are equal as the source counts
     seen = status == "exact" or all(witness.executed is not None for witness in shown.witnesses)
-    return _by_convention(shown, stated, subject, library) if seen else found
+    right = _by_convention(shown, stated, subject, library)
+    stated_alone = (words_of(formula.reading),) if formula.reading else ()
+    return right if seen or (stated_alone and right.reading == stated_alone) else found
 
 
 def _by_convention(one: Judgement, stated: _Stated, subject: VerifiedSubject, library: Library) -> Judgement:

@@ -22,6 +22,7 @@ from tolcost.catalogue.protobuf import FOLDED, KIND, PARAMETER
 from tolcost.catalogue.reading import MODULE_BUFFERS, MODULE_PARAMETERS, MODULE_TRAINS, MODULE_UNFUSED
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
 from tolcost.result.assumptions import assumed
+from tolcost.syntax.names import similar
 
 _KEPT = 1 << 12
 """Constants of at most this many bytes are kept, since they may decide shapes."""
@@ -59,6 +60,7 @@ def exported(
                 dynamic_shapes=dynamic_shapes,
                 dynamo=True,
                 opset_version=opset or newest_opset(),
+                custom_translation_table=_translations(torch),
                 optimize=not meta and not batches,  # optimisation computes with weights
                 verbose=False,
             )
@@ -115,6 +117,28 @@ def remedy(said: str) -> str:
     found = ((re.search(pattern, said), hint) for pattern, hint in _REMEDIES)
     match, hint = next(((match, hint) for match, hint in found if match is not None), (None, ""))
     return hint.format(match[1] if match is not None and match.re.groups else "INPUT")
+
+
+def _translations(torch: Any) -> dict[Any, Any]:
+    """Return how to write operators that the exporter writes as something else.
+
+    A softmax in another type computes in that type.  The exporter converts its result instead, so that the
+    32-bit softmax of a 16-bit model would run, and be kept, in 16 bits.
+    """
+    from onnxscript import opset18 as op
+
+    def softmax_by(name: str) -> Any:
+        def softmax(self: Any, dim: int, dtype: int = -1) -> Any:
+            given = self if dtype in (-1, None, self.dtype) else op.Cast(self, to=dtype)
+            if len(self.shape) > 0:
+                return getattr(op, name)(given, axis=dim)
+            row = op.Unsqueeze(given, op.Constant(value_ints=[0]))
+            return op.Squeeze(getattr(op, name)(row, axis=dim))
+
+        return softmax
+
+    aten = torch.ops.aten
+    return {aten.softmax.int: softmax_by("Softmax"), aten.log_softmax.int: softmax_by("LogSoftmax")}
 
 
 def arguments_of(module: object) -> str:
@@ -299,12 +323,15 @@ def _sizes(names: Sequence[str], assume: Sequence[str]) -> dict[str, int]:
 def found(target: str) -> Any:
     """Import what ``module:name`` names, and call it if it is not a module of torch yet."""
     where, _, name = target.partition(":")
+    subject: Any = None
     try:
-        subject: Any = import_module(where)
+        subject = import_module(where)
         for part in name.split("."):
             subject = getattr(subject, part)
     except (ImportError, AttributeError) as error:
         hint = f"a name to import, without a path: {_as_module(where)}:{name}" if _is_file(where) else None
+        meant = None if subject is None else similar(part, dir(subject))
+        hint = f"did you mean `{meant}`?" if meant else hint
         raise _unfound(f"{quoted(target[:60])} is not found: {told(error)}", hint) from error
     except (Exception, SystemExit) as error:  # foreign code may raise anything
         hint = f"a name to import, without a path: {_as_module(where)}:{name}" if _is_file(where) else None

@@ -123,7 +123,7 @@ function lineChart(series, { name, unit, now, wide, say = short, marks = [] }) {
       drawn(
         "text",
         { x: right() + 8, y: ends[k] + 4, class: "label", style: `fill: ${hue}` },
-        one.name.length > 14 ? `${one.name.slice(0, 13)}…` : one.name,
+        one.name.length > 13 ? `${one.name.slice(0, 12)}…` : one.name,
         told(one.name),
       ),
     );

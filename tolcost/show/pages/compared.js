@@ -69,7 +69,7 @@ function comparison() {
   const layers = other.layers.map(([title, before, after]) => [title, at(before), at(after)]);
   byId("compared").replaceChildren(
     element("h2", {}, `${other.name} → ${other.than}: ${other.said}`),
-    ...other.notes.map((note) => element("p", { class: "quiet" }, note)),
+    ...other.notes.map((note) => element("p", { class: "quiet" }, ...marked(note))),
     figuresBeside(other),
     element(
       "details",

@@ -18,6 +18,15 @@ function figures() {
       );
     }),
   );
+  widen();
+}
+
+// A card has the room of two where a term of its form is wider than the card.
+function widen() {
+  const cards = [...byId("figures").children];
+  for (const card of cards) card.classList.remove("long");
+  const long = cards.filter((card) => card.scrollWidth > card.clientWidth + 1);
+  for (const card of long) card.classList.add("long");
 }
 
 // Times are known to a picosecond.
@@ -154,7 +163,7 @@ const inTime = (found) => found && [picoseconds(found[0]), 1_000_000n];
 
 function growth() {
   const names = data.symbols.filter((one) => !one.data).map((one) => one.name);
-  if (!names.includes(state.with)) state.with = names.at(-1) ?? null;
+  if (!names.includes(state.with)) state.with = firstWith();
   byId("growth-with").replaceChildren(
     ...names.map((name) =>
       element(

@@ -148,7 +148,7 @@ function part(one, level, left, width, k, { root, wide }) {
       ? element(
           "span",
           {},
-          labelOf(one),
+          element("b", {}, labelOf(one)),
           width > 130 ? element("small", {}, ` ${withUnit(state.by, amount)}`) : null,
         )
       : null,

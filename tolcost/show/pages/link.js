@@ -20,22 +20,41 @@ function written() {
 }
 
 const sortText = (sort) => (sort ? `${sort.column}${sort.down ? "-" : "+"}` : "none");
-// Growth is shown with the last length, or with the first one at which two costs turn.
+// Growth is shown with the first length at which two costs turn; else with the one that tells most: two costs differ most
+// from its least to its greatest value, or one grows fastest with it.
 let first;
 function firstWith() {
-  const names = data.symbols.filter((one) => !one.data).map((one) => one.name);
-  first ??= data.with ?? names.find(turns) ?? names.at(-1) ?? null;
+  const open = data.symbols.filter((one) => !one.data);
+  first ??= data.with ?? open.find(turns)?.name ?? telling(open)?.name ?? null;
   return first;
 }
 
-function turns(name) {
-  const eops = data.other?.figures.find((one) => one.key === "eops");
+const leading = () => data.other?.figures.find((one) => one.key === "eops");
+
+function turns(symbol) {
+  const eops = leading();
   if (!eops) return false;
-  const gaps = places(name).map((n) => {
-    const [a, b] = [eops.old, eops.new].map((form) => figureAt(form, withLength(name, n)));
+  const gaps = places(symbol).map((n) => {
+    const [a, b] = [eops.old, eops.new].map((form) => figureAt(form, withLength(symbol.name, n)));
     return a && b ? b[0] * a[1] - a[0] * b[1] : 0n;
   });
   return gaps.some((gap) => gap > 0n) && gaps.some((gap) => gap < 0n);
+}
+
+function telling(open) {
+  const eops = leading(),
+    whole = data.figures.find((one) => one.key === "eops")?.form;
+  const worth = (form, symbol, n) => Math.log(decimal(figureAt(form, withLength(symbol.name, n)) ?? [0n, 1n]));
+  const change = (symbol) => {
+    const reached = places(symbol);
+    const [low, high] = eops ? [reached[0], reached.at(-1)] : [Number(symbol.value), 2 * Number(symbol.value)];
+    if (!low) return 0;
+    const [from, to] = [low, high].map((n) => worth(eops ? eops.new : whole, symbol, n) - (eops ? worth(eops.old, symbol, n) : 0));
+    return Math.abs(to - from) || 0;
+  };
+  const sized = open.map((symbol) => [symbol, change(symbol)]);
+  const most = Math.max(...sized.map(([, size]) => size));
+  return sized.findLast(([, size]) => size > most - 1e-9)?.[0];
 }
 
 let waiting = 0;

@@ -180,6 +180,9 @@ function drawn(name, attributes = {}, ...children) {
   return made;
 }
 
+// What stands in backquotes is code.
+const marked = (text) => text.split(/`([^`]+)`/).map((part, k) => (k % 2 ? element("code", {}, part) : part));
+
 const byId = (id) => document.getElementById(id);
 
 // A form in the notation of mathematics: markup that tolcost wrote, names in it escaped there.

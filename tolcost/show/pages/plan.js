@@ -9,7 +9,7 @@ const bytes = (value) => short(BigInt(value), "B");
 // A time in microseconds, with three digits.
 function time(value) {
   const [scale, unit] = value >= 1e6 ? [1e6, "s"] : value >= 1e3 ? [1e3, "ms"] : [1, "µs"];
-  return `${Number((value / scale).toPrecision(3))} ${unit}`;
+  return `${short(quotient(value / scale))} ${unit}`;
 }
 
 function picture(tag, attributes, ...inside) {
@@ -45,33 +45,56 @@ function scale(low, high, from, to) {
   return (value) => from + ((Math.log(value) - a) / b) * (to - from);
 }
 
-const LEFT = 62,
-  RIGHT = 450,
+// A chart is as wide as its place in pixels, so that letters have one size everywhere.
+const LEFT = 66,
   TOP = 12,
   BOTTOM = 235;
+const rightOf = (svg) => Math.max(svg.clientWidth || 460, 240) - 16;
 
 function frame(svg, x, y, xs, ys) {
+  const right = rightOf(svg);
+  svg.setAttribute("viewBox", `0 0 ${right + 16} 270`);
   svg.replaceChildren(
-    picture("path", { class: "axis", d: `M${LEFT} ${TOP}V${BOTTOM}H${RIGHT}` }),
-    ...xs.map(([value, text]) => picture("text", { x: x(value), y: BOTTOM + 16, "text-anchor": "middle" }, text)),
+    ...ys.map(([value]) => picture("path", { class: "axis", d: `M${LEFT} ${y(value)}H${right}` })),
+    picture("path", { class: "axis", d: `M${LEFT} ${TOP}V${BOTTOM}H${right}` }),
+    ...xs.map(([value, text]) => picture("text", { x: x(value), y: BOTTOM + 18, "text-anchor": "middle" }, text)),
     ...ys.map(([value, text]) => picture("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, text)),
   );
 }
+
+// Round numbers between two: of 1, 2 and 5 times powers of ten, as many as have room.
+function roundTicks(low, high, most) {
+  const found = [];
+  for (let power = Math.floor(Math.log10(low)); 10 ** power <= high; power++)
+    found.push(...[1, 2, 5].map((n) => Number(`${n}e${power}`)).filter((tick) => tick >= low && tick <= high));
+  const tens = found.filter((tick) => Number.isInteger(Math.log10(tick)));
+  const chosen = found.length > most && tens.length > 1 ? tens : found;
+  const step = Math.ceil(chosen.length / most);
+  return chosen.filter((_, n) => n % step === 0);
+}
+
+// The same of equal distance, from 0.
+function evenTicks(most) {
+  const power = 10 ** Math.floor(Math.log10(most / 4));
+  const step = [1, 2, 5, 10].map((n) => n * power).find((one) => most / one <= 5);
+  return Array.from({ length: Math.floor(most / step) + 1 }, (_, k) => k * step);
+}
+
+const plainly = (text) => text.replace(/\.0+(?!\d)/, "");
+const rough = (value, unit = "") => plainly(short(BigInt(Math.round(value)), unit));
 
 function drawMemory() {
   const { contexts } = data,
     limit = room();
   const stacks = contexts.map((_, n) => memoryAt(n, chosen.batch));
   const most = 1.08 * Math.max(...stacks.map(total), limit ?? 0);
-  const x = scale(contexts[0], contexts.at(-1), LEFT, RIGHT - 8);
+  const svg = byName("memory"),
+    right = rightOf(svg);
+  const x = scale(contexts[0], contexts.at(-1), LEFT, right - 8);
   const y = (value) => BOTTOM - (value / most) * (BOTTOM - TOP);
-  const few = contexts.filter((_, n) => n % 2 === 0);
-  const svg = byName("memory");
-  frame(svg, x, y, few.map((one) => [one, one >= 1024 ? `${one / 1024} Ki` : one]), [
-    [0, "0"],
-    [most / 2, bytes(Math.round(most / 2))],
-    [most / 1.08, bytes(Math.round(most / 1.08))],
-  ]);
+  const every = Math.ceil((52 * contexts.length) / (right - LEFT));
+  const few = contexts.filter((_, n) => (contexts.length - 1 - n) % every === 0);
+  frame(svg, x, y, few.map((one) => [one, one >= 1024 ? `${one / 1024} Ki` : one]), evenTicks(most).map((one) => [one, rough(one, "B")]));
   const under = contexts.map(() => 0);
   PARTS.forEach((_, part) => {
     const low = contexts.map((one, n) => `${x(one)} ${y(under[n])}`);
@@ -79,7 +102,7 @@ function drawMemory() {
     const high = contexts.map((one, n) => `${x(one)} ${y(under[n])}`);
     svg.append(picture("path", { fill: COLOURS[part], d: `M${high.join("L")}L${low.reverse().join("L")}Z` }));
   });
-  if (limit !== null) svg.append(picture("path", { class: "limit", d: `M${LEFT} ${y(limit)}H${RIGHT}` }));
+  if (limit !== null) svg.append(picture("path", { class: "limit", d: `M${LEFT} ${y(limit)}H${right}` }, picture("title", {}, `an engine takes ${bytes(limit)}`)));
   const now = x(contexts[chosen.context]);
   svg.append(picture("path", { class: "here", d: `M${now} ${TOP}V${BOTTOM}` }));
 }
@@ -88,16 +111,18 @@ function drawSpeed() {
   const runs = scheme().made[chosen.context];
   const points = runs.map((run, n) => [timeOf(run), (data.batches[n] * 1e6) / timeOf(run)]);
   const [times, rates] = [0, 1].map((k) => points.map((point) => point[k]));
-  const x = scale(Math.min(...times) * 0.8, Math.max(...times) * 1.25, LEFT, RIGHT);
-  const y = scale(Math.min(...rates) * 0.7, Math.max(...rates) * 1.4, BOTTOM, TOP);
-  const svg = byName("speed");
-  const ends = (list) => (list.at(-1) > 1.3 * list[0] ? [list[0], list.at(-1)] : [list.at(-1)]);
+  const svg = byName("speed"),
+    right = rightOf(svg);
+  const [soonest, latest] = [Math.min(...times) * 0.8, Math.max(...times) * 1.25];
+  const [least, most] = [Math.min(...rates) * 0.7, Math.max(...rates) * 1.4];
+  const x = scale(soonest, latest, LEFT, right);
+  const y = scale(least, most, BOTTOM, TOP);
   frame(
     svg,
     x,
     y,
-    ends(times).map((one) => [one, time(one)]),
-    ends(rates).map((one) => [one, short(BigInt(Math.round(one)))]),
+    roundTicks(soonest, latest, Math.floor((right - LEFT) / 60)).map((one) => [one, plainly(time(one))]),
+    roundTicks(least, most, 5).map((one) => [one, rough(one)]),
   );
   svg.append(picture("path", { class: "line", d: `M${points.map(([a, b]) => `${x(a)} ${y(b)}`).join("L")}` }));
   points.forEach(([a, b], n) => {
@@ -118,18 +143,25 @@ function drawRoof() {
     return [name, (2 * run[0]) / Math.max(run[1], 1), (2 * run[0]) / timeOf(run)];
   });
   const found = points.map((point) => point[1]);
-  const x = scale(Math.min(ridge / 50, ...found) / 2, Math.max(ridge * 20, ...found) * 2, LEFT, RIGHT);
-  const least = Math.min(...points.map((point) => point[2]), roof(Math.min(ridge / 50, ...found) / 2)) / 2;
+  const svg = byName("roof"),
+    right = rightOf(svg);
+  const [low, high] = [Math.min(ridge / 50, ...found) / 2, Math.max(ridge * 20, ...found) * 2];
+  const x = scale(low, high, LEFT, right);
+  const least = Math.min(...points.map((point) => point[2]), roof(low)) / 2;
   const y = scale(least, card.macs * 3, BOTTOM, TOP);
-  const svg = byName("roof");
   const rate = (value) => `${short(BigInt(Math.round(value * 1e6)), "FLOP")}/s`;
-  frame(svg, x, y, [[ridge, Math.round(ridge).toString()]], [[card.macs * 2, short(BigInt(Math.round(card.macs * 2e6)))]]);
-  const low = Math.min(ridge / 50, ...found) / 2;
-  svg.append(picture("path", { class: "line", d: `M${x(low)} ${y(roof(low))}L${x(ridge)} ${y(roof(ridge))}H${RIGHT}` }));
+  frame(
+    svg,
+    x,
+    y,
+    roundTicks(low, high, Math.floor((right - LEFT) / 60)).map((one) => [one, one < 1 ? String(one) : rough(one)]),
+    roundTicks(least, card.macs * 3, 4).map((one) => [one, rough(one * 1e6)]),
+  );
+  svg.append(picture("path", { class: "line", d: `M${x(low)} ${y(roof(low))}L${x(ridge)} ${y(roof(ridge))}H${right}` }));
   for (const [name, a, b] of points)
     svg.append(
       picture("circle", { cx: x(a), cy: y(b), r: 4, class: "now" }, picture("title", {}, `${a.toPrecision(3)} FLOP a byte, ${rate(b)}`)),
-      picture("text", { x: x(a) - 8, y: y(b) + 4, "text-anchor": "end" }, name),
+      picture("text", { x: x(a) + 8, y: y(b) + 18, class: "name" }, name),
     );
 }
 
@@ -140,11 +172,40 @@ function row(name, value, remark = "") {
   return line;
 }
 
+// Links to lines of the program, which open it.
+function linked(lines) {
+  const found = [lines.length > 1 ? "lines " : "line "];
+  lines.forEach((line, n) => {
+    const link = Object.assign(document.createElement("a"), { href: `#line-${line}`, textContent: line });
+    link.addEventListener("click", () => (byName("program").open = true));
+    found.push(n ? ", " : "", link);
+  });
+  return found;
+}
+
+// The largest parts of the times of both phases, where the device was measured.
+function parts(runs) {
+  const rows = runs.flatMap(([phase, run]) =>
+    run[2][chosen.device][2].map(([kind, value]) => {
+      const [name, lines] = data.calls[kind];
+      const line = row(`${phase}: ${name}`, time(value));
+      line.lastChild.append(...linked(lines));
+      return line;
+    }),
+  );
+  byName("parts").replaceChildren(...rows);
+  byName("parts-box").hidden = !rows.length;
+}
+
 function facts() {
-  const parts = memoryAt(chosen.context, chosen.batch),
-    needed = total(parts);
-  const rows = PARTS.map((name, n) => row(name, bytes(parts[n])));
-  rows[2].lastChild.textContent = `most at once: line ${data.lines[chosen.context][chosen.batch]}`;
+  const sizes = memoryAt(chosen.context, chosen.batch),
+    needed = total(sizes);
+  const rows = PARTS.map((name, n) => row(name, bytes(sizes[n])));
+  const places = { ...data.declared, activations: [data.lines[chosen.context][chosen.batch]] };
+  PARTS.forEach((name, n) => {
+    if (!places[name].length) return;
+    rows[n].lastChild.append(...(name === "activations" ? ["most at once: "] : []), ...linked(places[name]));
+  });
   rows.push(row("needed", bytes(needed)));
   let verdict = "";
   if (data.devices.length) {
@@ -152,6 +213,7 @@ function facts() {
       how = card.measured ? "as one graph, predicted" : "at least";
     const read = scheme().read[chosen.context][chosen.batch],
       made = scheme().made[chosen.context][chosen.batch];
+    parts([["first token", read], ...(made ? [["next token", made]] : [])]);
     rows.push(row(data.answers ? "first token" : "all tokens", time(timeOf(read)), how));
     if (made) {
       rows.push(row("next token", time(timeOf(made)), how));
@@ -200,6 +262,15 @@ for (const [name, list] of [["scheme", data.schemes], ["device", data.devices]])
   });
 }
 byName("device-label").hidden = !data.devices.length;
+byName("parts-box").hidden = !data.devices.length;
+byName("program").querySelector("summary").textContent = data.program[0];
+byName("program").querySelector("ol").append(
+  ...data.program.slice(1).map((text, n) => {
+    const line = Object.assign(document.createElement("li"), { id: `line-${n + 1}` });
+    line.append(Object.assign(document.createElement("code"), { textContent: text }));
+    return line;
+  }),
+);
 PARTS.forEach((part, n) => {
   const mark = document.createElement("i");
   mark.style.background = COLOURS[n];
@@ -208,3 +279,5 @@ PARTS.forEach((part, n) => {
   byName("memory-key").append(label);
 });
 show();
+themed(byName("theme"));
+addEventListener("resize", show);

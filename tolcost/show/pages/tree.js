@@ -252,6 +252,8 @@ class Table {
 
   // What is seen; while scrolling, rows that stay are left as they are.
   draw(all = false, scrolling = false) {
+    if (scrolling && this.whole) return; // paper has every row, and may scroll while it is laid out
+    this.whole = all;
     const first = all ? 0 : Math.max(0, Math.floor(this.box.scrollTop / ROW) - 4);
     const last = all
       ? this.rows.length
