@@ -14,11 +14,8 @@ from tools.gradient.report_training import DATA, RECORDED, REPORT, report
 
 ROWS = json.loads((DATA / "training_peaks.json").read_text("utf-8"))
 MODELS = json.loads((DATA / "training_models.json").read_text("utf-8"))
-MEASURED = {
-    tuple(row[key] for key in ("model", "attention", "recompute", "batch", "size")): row
-    for row in json.loads(RECORDED.read_text("utf-8"))["rows"]
-    if row["type"] == "float32"
-}
+KEYS = ("model", "type", "attention", "recompute", "batch", "size")
+MEASURED = {tuple(row[key] for key in KEYS): row for row in json.loads(RECORDED.read_text("utf-8"))["rows"]}
 
 
 def test_the_report_is_that_of_its_data() -> None:
@@ -29,11 +26,12 @@ def test_peaks_as_measured() -> None:
     """Within 3 % at the median and 10 % at most, for at least twelve modules at two sizes."""
     off = []
     for row in ROWS:
-        there = MEASURED[tuple(row[key] for key in ("model", "attention", "recompute", "batch", "size"))]
+        there = MEASURED[tuple(row[key] for key in KEYS)]
         peak = max(there[f"{part}_peak_bytes"] for part in ("forward", "backward", "optimiser"))
         assert (row["recorded_peak"], row["status"]) == (peak, "exact")
         off.append(abs((row["peak"] + row["besides"]) / peak - 1))
-    assert len({row["model"] for row in ROWS}) >= 12
+    assert len({row["model"] for row in ROWS if row["type"] == "float32"}) >= 12
+    assert len({row["model"] for row in ROWS if row["type"] == "bfloat16"}) >= 5
     assert median(off) <= 0.03
     assert max(off) <= 0.1
 
@@ -58,7 +56,8 @@ def perceptron() -> ModelProto:
 
 @pytest.mark.parametrize("batch", [64, 1024])
 def test_a_module_derived_again(batch: int) -> None:
-    row = next(row for row in ROWS if row["model"] == "perceptron" and row["batch"] == batch)
+    wanted = ("perceptron", "float32", batch)
+    row = next(row for row in ROWS if (row["model"], row["type"], row["batch"]) == wanted)
     step = tolcost.from_onnx(perceptron()).training("adamw")(batch=batch)
     assert (step.kept, step.train_peak) == (row["kept"], row["peak"])
     assert step.kept == row["recorded_kept"]

@@ -124,3 +124,19 @@ def test_attention_takes_five_products_where_forward_has_two() -> None:
     product, rows = 2 * 4 * 8 * 8 * 16, 2 * 4 * 8 * 16
     assert count(every).macs == 2 * product
     assert count(written.program).macs == 5 * product + rows
+
+
+@pytest.mark.parametrize("keys,flops", [(128, 134_217_728), (256, 268_435_456)])
+def test_attention_as_torch_counts_it(keys: int, flops: int) -> None:
+    """Three times the products of forward by the formula; 3.5 times where scores are computed again.
+
+    The figures are those of torch's own tests of its counter, of 32 heads. Beside them, the derived pass has
+    two products for each score (of the softmax), and the written one a product for each number of the output.
+    """
+    shapes: Shapes = {"Q": (4, 8, 128, 64), "K": (4, 8, keys, 64), "V": (4, 8, keys, 64)}
+    every, derived, written = passes("Attention", shapes, {}, ("Q", "K", "V"), "Y")
+    assert 2 * count(every).macs == flops
+    scores, rows = 32 * 128 * keys, 32 * 128 * 64
+    again = flops // 2  # the scores, which the derivative of a program computes again
+    assert 2 * (count(derived.program).macs - 2 * scores) == 2 * flops + again
+    assert 2 * (count(written.program).macs - rows) + flops == 7 * flops // 2
