@@ -28,8 +28,6 @@ from tolcost.atoms.nodes import (
 )
 from tolcost.elementary import FUNCTIONS
 
-Bound = Mapping[Var, Node]
-
 
 class Accumulation(Struct, frozen=True, eq=False):
     """What a step combines with the member at a place, where the steps of some coordinates meet."""
@@ -46,7 +44,7 @@ class Accumulation(Struct, frozen=True, eq=False):
         return (self.term, *index_nodes(self.at))
 
 
-def accumulation(fold: Fold, bound: Bound) -> Accumulation | None:
+def accumulation(fold: Fold, bound: Mapping[Var, Node]) -> Accumulation | None:
     """Return how a fold accumulates into place; None if it does anything else.
 
     A step may leave the accumulator as it is where a condition on coordinates fails.
@@ -78,7 +76,7 @@ def accumulation(fold: Fold, bound: Bound) -> Accumulation | None:
     return None
 
 
-def _taken(fold: Fold, bound: Bound) -> Node:
+def _taken(fold: Fold, bound: Mapping[Var, Node]) -> Node:
     """Return the result of a step, where a condition may leave the accumulator as it is."""
     result = named(fold.body.result, bound)
     if not isinstance(result, Select) or static_condition(result) is None:
@@ -89,7 +87,7 @@ def _taken(fold: Fold, bound: Bound) -> Node:
     return result
 
 
-def _result(block: Block, bound: Bound) -> Node:
+def _result(block: Block, bound: Mapping[Var, Node]) -> Node:
     return named(block.result, {**bound, **dict(block.bindings)})
 
 
@@ -113,19 +111,19 @@ def _meeting(fold: Fold, at: Indices) -> Poly:
 # ---- equal places ------------------------------------------------------------------------------
 
 
-def named(node: Node, bound: Bound) -> Node:
+def named(node: Node, bound: Mapping[Var, Node]) -> Node:
     """Follow names to what they stand for."""
     while isinstance(node, Ref) and node.var in bound:
         node = bound[node.var]
     return node
 
 
-def same_place(left: Indices, right: Indices, bound: Bound) -> bool:
+def same_place(left: Indices, right: Indices, bound: Mapping[Var, Node]) -> bool:
     """Whether two index lists are certainly equal."""
     return len(left) == len(right) and all(_same(a, b, bound) for a, b in zip(left, right, strict=True))
 
 
-def _same(left: Poly | Node, right: Poly | Node, bound: Bound) -> bool:
+def _same(left: Poly | Node, right: Poly | Node, bound: Mapping[Var, Node]) -> bool:
     if isinstance(left, Poly) or isinstance(right, Poly):
         return isinstance(left, Poly) and isinstance(right, Poly) and left == right
     a, b = named(left, bound), named(right, bound)
