@@ -158,7 +158,7 @@ def test_every_figure_has_its_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "program", "made"),
+    "name, program, made",
     [
         ("gemma3-1b", "decoder", "onto_rows(finished, tokens)"),
         ("llama3-8b", "decoder", "MatMul(finished, head)"),
