@@ -32,7 +32,7 @@ from tolcost.models.memory import parameters_by_node
 from tolcost.models.parameters import Parameters, parameters_of
 from tolcost.models.scheme import Instance, Layout
 from tolcost.result.metrics import HELD
-from tolcost.result.rows import NO_NODE, ModuleScope, TableRow, path_of, scope_tree
+from tolcost.result.rows import NO_NODE, ModuleScope, TableRow, scope_tree
 from tolcost.result.study import Coverage, Figures, Group, MissingNode
 from tolcost.result.time import TimedNodes, largest_of, work_of
 
@@ -373,7 +373,7 @@ def scope_rows(cost: GraphCost, adder: Adder, depth: int) -> tuple[TableRow, ...
             status=found.status,
         )
 
-    scopes = scope_tree(map(path_of, steps), kinds)
+    scopes = scope_tree((step.path for step in steps), kinds)
     return (*(row(scope, 1) for scope in scopes), *_of_no_node(adder, given))
 
 
