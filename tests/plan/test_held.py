@@ -157,6 +157,24 @@ def test_every_figure_has_its_line() -> None:
         assert text[line_of(found, one.given.name) - 1].startswith(f"tol {one.given.name}: R [")
 
 
+@pytest.mark.parametrize(
+    "name, program, made",
+    [
+        ("gemma3-1b", "decoder", "onto_rows(finished, tokens)"),
+        ("llama3-8b", "decoder", "MatMul(finished, head)"),
+        ("t5-base", "translator", "onto_rows(Mul(states, rsqrt(d)), tokens)"),
+    ],
+)
+def test_lines_of_logits_in_a_document(
+    name: str, program: str, made: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["plan", name, "--format", "json"]) == 0
+    memory = json.loads(capsys.readouterr().out)["memory"]
+    text = read_spec("serving", program).text.splitlines()
+    assert made in text[memory["logits_line"] - 1]
+    assert memory["line"] != memory["logits_line"]
+
+
 def test_frames() -> None:
     """Frames have the figures of the plan; what is in memory, and what runs, add up to them."""
     found = tolcost.plan("gemma3-1b", batch=3, device="h200")

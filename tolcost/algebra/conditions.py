@@ -426,6 +426,11 @@ def polys_of(cond: Cond) -> tuple[Poly, ...]:
     return _POLYS.of(cond, lambda p: (p,))
 
 
+def asks_coordinates(cond: Cond) -> bool:
+    """Whether a condition mentions coordinates: only a run decides whether it holds at all of them."""
+    return any(symbol.kind == "coord" for symbol in symbols_of_cond(cond))
+
+
 def symbols_of_cond(cond: Cond) -> frozenset[Symbol]:
     """Return the symbols that occur free in a condition."""
     return cond.p.free if isinstance(cond, (Ge, Eq)) else _SYMBOLS.of(cond, lambda p: p.free)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from tolcost.algebra import ONE, Poly, Symbol, atom, product_of
-from tolcost.atoms.kit import Indices, index_nodes, inner_nodes, is_ref, static_condition
+from tolcost.atoms.kit import Indices, index_nodes, inner_nodes, is_ref, resolve_name, static_condition
 from tolcost.atoms.nodes import (
     Block,
     Component,
@@ -27,8 +27,6 @@ from tolcost.atoms.nodes import (
     Var,
 )
 from tolcost.elementary import FUNCTIONS
-
-Bound = Mapping[Var, Node]
 
 
 class Accumulation(Struct, frozen=True, eq=False):
@@ -46,7 +44,7 @@ class Accumulation(Struct, frozen=True, eq=False):
         return (self.term, *index_nodes(self.at))
 
 
-def accumulation(fold: Fold, bound: Bound) -> Accumulation | None:
+def accumulation(fold: Fold, bound: Mapping[Var, Node]) -> Accumulation | None:
     """Return how a fold accumulates into place; None if it does anything else.
 
     A step may leave the accumulator as it is where a condition on coordinates fails.
@@ -56,17 +54,17 @@ def accumulation(fold: Fold, bound: Bound) -> Accumulation | None:
     moving = set(fold.coords)
     if any(symbol in moving for length in fold.type[0].shape for symbol in length.free):
         return None  # the accumulator grows
-    step = named(_taken(fold, bound), bound)
+    step = resolve_name(_taken(fold, bound), bound)
     if not isinstance(step, Put) or not is_ref(step.tol, fold.accumulator):
         return None
-    value = named(step.value, bound)
+    value = resolve_name(step.value, bound)
     if not isinstance(value, Lambda) or value.charge != "data":
         return None
     known = FUNCTIONS[value.function]
     if not (known.associative and known.commutative and len(value.args) == 2):
         return None
     for old, term in (value.args, value.args[::-1]):
-        member = named(old, bound)
+        member = resolve_name(old, bound)
         if (
             isinstance(member, Member)
             and is_ref(member.tol, fold.accumulator)
@@ -78,9 +76,9 @@ def accumulation(fold: Fold, bound: Bound) -> Accumulation | None:
     return None
 
 
-def _taken(fold: Fold, bound: Bound) -> Node:
+def _taken(fold: Fold, bound: Mapping[Var, Node]) -> Node:
     """Return the result of a step, where a condition may leave the accumulator as it is."""
-    result = named(fold.body.result, bound)
+    result = resolve_name(fold.body.result, bound)
     if not isinstance(result, Select) or static_condition(result) is None:
         return result
     for taken, left in ((result.then, result.other), (result.other, result.then)):
@@ -89,8 +87,8 @@ def _taken(fold: Fold, bound: Bound) -> Node:
     return result
 
 
-def _result(block: Block, bound: Bound) -> Node:
-    return named(block.result, {**bound, **dict(block.bindings)})
+def _result(block: Block, bound: Mapping[Var, Node]) -> Node:
+    return resolve_name(block.result, {**bound, **dict(block.bindings)})
 
 
 def _meeting(fold: Fold, at: Indices) -> Poly:
@@ -113,22 +111,15 @@ def _meeting(fold: Fold, at: Indices) -> Poly:
 # ---- equal places ------------------------------------------------------------------------------
 
 
-def named(node: Node, bound: Bound) -> Node:
-    """Follow names to what they stand for."""
-    while isinstance(node, Ref) and node.var in bound:
-        node = bound[node.var]
-    return node
-
-
-def same_place(left: Indices, right: Indices, bound: Bound) -> bool:
+def same_place(left: Indices, right: Indices, bound: Mapping[Var, Node]) -> bool:
     """Whether two index lists are certainly equal."""
     return len(left) == len(right) and all(_same(a, b, bound) for a, b in zip(left, right, strict=True))
 
 
-def _same(left: Poly | Node, right: Poly | Node, bound: Bound) -> bool:
+def _same(left: Poly | Node, right: Poly | Node, bound: Mapping[Var, Node]) -> bool:
     if isinstance(left, Poly) or isinstance(right, Poly):
         return isinstance(left, Poly) and isinstance(right, Poly) and left == right
-    a, b = named(left, bound), named(right, bound)
+    a, b = resolve_name(left, bound), resolve_name(right, bound)
     if a is b:
         return True
     match a, b:

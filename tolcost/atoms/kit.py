@@ -23,7 +23,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from functools import lru_cache
 from itertools import repeat
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeAlias, TypeGuard, TypeVar, get_args
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, TypeVar, get_args, overload
 
 from msgspec import Struct
 
@@ -178,6 +178,10 @@ def is_ref(node: Node, var: Var) -> bool:
     return isinstance(node, ir.Ref) and node.var is var
 
 
+@overload
+def resolve_name(value: Node, bound: Mapping[Var, Node]) -> Node: ...
+@overload
+def resolve_name(value: Node | Poly, bound: Mapping[Var, Node]) -> Node | Poly: ...
 def resolve_name(value: Node | Poly, bound: Mapping[Var, Node]) -> Node | Poly:
     """Follow a name, through any further names, to the value it is bound to."""
     while isinstance(value, ir.Ref) and value.var in bound:

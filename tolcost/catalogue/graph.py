@@ -122,6 +122,18 @@ class GraphNode(NamedTuple):
         return f"{self.domain}.{self.op}" if self.domain else self.op
 
     @property
+    def path(self) -> tuple[str, ...]:
+        """The scopes around the node: those that its exporter noted, else the first parts of its name.
+
+        A name is split at ``/`` or, without any, at ``.``; a node without a name takes that of its first
+        output.
+        """
+        if self.scope:
+            return self.scope
+        name = self.name or next((one for one in self.outputs if one), "")
+        return tuple(part for part in name.split("/" if "/" in name else ".") if part)[:-1]
+
+    @property
     def shown(self) -> str:
         """The node in a message."""
         return f"{self.op} {quoted(self.name)}" if self.name else self.op

@@ -211,7 +211,7 @@ def _resume_branch(
     """
     choices, context = around.choices, env.context
     before, inside = replace(choices, used=dict(choices.used), met=dict(choices.met)), dict(around.inside)
-    names, left_open, open_ = context.names, context.left_open, dict(context.open)
+    names, left_open = context.names, context.left_open
     block = env.building(env.scope.inner())
     try:
         with context.attempt(block.scope) as trial:
@@ -223,7 +223,7 @@ def _resume_branch(
     except Misfit as misfit:
         if not choices.anew(before, misfit):
             raise
-    context.names, context.left_open, context.open = names, left_open, open_
+    context.names, context.left_open = names, left_open
     around.inside.clear()
     around.inside.update(inside)
     _apply_all(env, nodes, values, around)

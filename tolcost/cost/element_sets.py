@@ -50,6 +50,7 @@ from tolcost.algebra import (
     symbols_of_cond,
     total_of,
 )
+from tolcost.algebra.conditions import asks_coordinates
 from tolcost.cost.indices import IndexValues, Ranges, ReadAnalysis, at_least_none
 
 _FEW_SETS = 64
@@ -58,11 +59,6 @@ _FEW_TOGETHER = 8
 """Sets up to which one inside another is dropped, or two are merged, since every pair takes proofs."""
 _FEW_ELEMENTS = 1 << 14
 """Elements of a set up to which they are enumerated."""
-
-
-def asks_coordinates(guard: Cond) -> bool:
-    """Whether a condition mentions a coordinate."""
-    return any(symbol.kind == "coord" for symbol in symbols_of_cond(guard))
 
 
 class ElementSet(Struct, frozen=True):

@@ -60,7 +60,7 @@ from tolcost.algebra import (
     total,
     total_of,
 )
-from tolcost.algebra.conditions import conjuncts
+from tolcost.algebra.conditions import asks_coordinates, conjuncts
 from tolcost.algebra.poly import affine_parts
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import (
@@ -81,7 +81,6 @@ from tolcost.atoms.totals import in_totals, totals
 from tolcost.cost.count import Change, map_values
 from tolcost.cost.element_sets import (
     ElementSet,
-    asks_coordinates,
     count_union,
     cut_box,
     drop_inner,

@@ -31,6 +31,7 @@ from tolcost.algebra import (
     negate,
     substitute,
 )
+from tolcost.algebra.conditions import asks_coordinates
 from tolcost.atoms.nodes import Node, Number, Part, Select, Where
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import check_condition, check_numbers
@@ -54,7 +55,6 @@ from tolcost.elaborate.shapes import (
     components,
     decide,
     facts_here,
-    is_local,
     is_reached,
     joint_space,
     known,
@@ -460,7 +460,7 @@ def _only_case(env: Env, condition: Cond, case: tree.Expr, fault: Fault, span: S
     if scope.never or not scope.mode.checked:
         return results(env.building(scope.same(condition)), case)
     everywhere = at_all_places(env, condition, refuse)
-    local = is_local(everywhere)
+    local = asks_coordinates(everywhere)
     if local and not scope.naming and is_reached(negate(condition), facts_here(env)):
         refuse()
     if everywhere is not TRUE:

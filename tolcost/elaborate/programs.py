@@ -41,6 +41,7 @@ from tolcost.elaborate import (  # noqa: F401 - importing them registers their r
 from tolcost.elaborate.expressions import define_all, delay, dimensions, mentioned, zeros
 from tolcost.elaborate.inputs import InputBinder, declared_spaces
 from tolcost.elaborate.layout import check_sequence, emit
+from tolcost.elaborate.shapes import Shape, recording
 from tolcost.elaborate.values import (
     Argument,
     CallsApart,
@@ -351,8 +352,8 @@ class Elaborated(Struct, frozen=True, eq=False):
     values: tuple[tuple[str, Value], ...]
     warnings: tuple[Diagnostic, ...] = ()
     equal: Mapping[Symbol, Poly] = field(default_factory=dict)
-    open: tuple[Cond, ...] = ()
-    """The conditions on lengths alone that were needed and could not be decided."""
+    open: tuple[Cond | Shape, ...] = ()
+    """What was asked and lengths left open: conditions, and whether the lengths of a shape are numbers."""
     named: Mapping[str, Value] = field(default_factory=dict)
     """The values of the program's names, as far as they were computed: lengths, inputs, definitions."""
 
@@ -383,21 +384,26 @@ def elaborate(
     context = Context({} if operators is None else operators, called, title=title, apart=apart)
     top = Env(context, Scope(), {})
     try:
-        asked = [s for s in program.statements if isinstance(s, tree.Define) and s.output]
-        top.names["outputs"] = const(outputs if outputs is not None else max(len(asked), 1))
-        seen = (*_bind_surrounding(top, around), *_bind_known_data(top, data or {})) if around or data else ()
-        env, inputs = _enter(top, program, dict(given or {}), library)
-        _force_in_order(env, program)
-        values = _results(env, program, outputs)
-        named = tuple(_outputs(env, values))  # binds further nodes
-        done = finish(env, name, (*inputs, *seen), named, _symbols(env, inputs))
+        with recording() as left_open:
+            asked = [s for s in program.statements if isinstance(s, tree.Define) and s.output]
+            top.names["outputs"] = const(outputs if outputs is not None else max(len(asked), 1))
+            seen = (
+                (*_bind_surrounding(top, around), *_bind_known_data(top, data or {}))
+                if around or data
+                else ()
+            )
+            env, inputs = _enter(top, program, dict(given or {}), library)
+            _force_in_order(env, program)
+            values = _results(env, program, outputs)
+            named = tuple(_outputs(env, values))  # binds further nodes
+            done = finish(env, name, (*inputs, *seen), named, _symbols(env, inputs))
     except NeedsUnrolling as needs:
         fail("T0304", "something is looked up here that must be known while compiling", needs.span)
     except AlgebraBudget as budget:
         where = program.span if budget.span is NOWHERE else budget.span
         fail("T0504", f"a formula grows too large: {budget}", where)
     return Elaborated(
-        done, values, tuple(context.warnings), context.notes.equal, tuple(context.open), _named_values(env)
+        done, values, tuple(context.warnings), context.notes.equal, tuple(left_open), _named_values(env)
     )
 
 

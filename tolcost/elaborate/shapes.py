@@ -5,11 +5,12 @@ A condition that cannot be proved is recorded as an assumption of the result.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache, reduce
-from operator import attrgetter
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from tolcost.algebra import (
     FALSE,
@@ -37,6 +38,7 @@ from tolcost.algebra import (
     symbols_of_cond,
     to_text,
 )
+from tolcost.algebra.conditions import asks_coordinates
 from tolcost.atoms.nodes import Component, ConditionKind, Node, Pack, Type
 from tolcost.diagnostics import Label, Span, quoted
 from tolcost.elaborate.values import (
@@ -86,15 +88,51 @@ def message_text(message: LazyMessage) -> str:
     return message if isinstance(message, str) else message()
 
 
+Shape: TypeAlias = tuple[Poly, ...]
+
+
+class _LeftOpen(threading.local):
+    """What was asked and lengths left open: conditions, and whether the lengths of a shape are numbers."""
+
+    asked: dict[Cond | Shape, None] | None = None
+
+
+_LEFT_OPEN = _LeftOpen()
+
+
+@contextmanager
+def recording() -> Iterator[dict[Cond | Shape, None]]:
+    """Record every condition and every shape that is asked about inside and left open."""
+    before, asked = _LEFT_OPEN.asked, dict[Cond | Shape, None]()
+    _LEFT_OPEN.asked = asked
+    try:
+        yield asked
+    finally:
+        _LEFT_OPEN.asked = before
+
+
 def try_prove(condition: Cond, facts: tuple[Cond, ...] = ()) -> bool | None:
     """Prove or refute a condition; None also if a divisor in it can be 0."""
     try:
-        return prove(condition, facts)
+        verdict = prove(condition, facts)
     except ZeroDivisionError:
-        return None
+        verdict = None
+    if verdict is None:
+        leave_open(condition)
+    return verdict
 
 
-_kind, _LENGTHS = attrgetter("kind"), {"length"}
+def leave_open(question: Cond | Shape) -> None:
+    """Record that lengths do not answer a question."""
+    if _LEFT_OPEN.asked is not None:
+        _LEFT_OPEN.asked[question] = None
+
+
+def is_same_shape(one: Shape, other: Shape) -> bool:
+    """Whether two shapes are seen to be the same; where lengths leave that open, they count as different."""
+    if one != other and len(one) == len(other):
+        leave_open(conj(*(eq(a - b) for a, b in zip(one, other, strict=True))))
+    return one == other
 
 
 def decide(env: Env, condition: Cond) -> Cond:
@@ -114,8 +152,6 @@ def decide(env: Env, condition: Cond) -> Cond:
     verdict = try_prove(condition, facts)
     if verdict is None:
         env.context.left_open = (condition, facts)
-        if _LENGTHS.issuperset(map(_kind, symbols_of_cond(condition))):
-            env.context.open[condition] = None
         return condition
     return TRUE if verdict else FALSE
 
@@ -234,11 +270,6 @@ def required(
     if everywhere is not TRUE:
         env.context.record(everywhere, kind, reason, span)
     return everywhere
-
-
-def is_local(condition: Cond) -> bool:
-    """Whether a condition mentions coordinates: only a run decides whether it holds at all of them."""
-    return any(symbol.kind == "coord" for symbol in symbols_of_cond(condition))
 
 
 def require_length(
@@ -452,7 +483,7 @@ def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: LazyMess
         from_1 is TRUE and to_end is TRUE and not notes.equal and not notes.data_equations
     ):  # these equations may be discarded with a trial
         env.scope.in_range.add((index, extent))
-    return conj(*filter(is_local, (from_1, to_end)))
+    return conj(*filter(asks_coordinates, (from_1, to_end)))
 
 
 def _from_1(span: Span) -> str:
@@ -516,9 +547,6 @@ def is_seen_inside(env: Env, index: Poly, extent: Poly) -> bool:
                 return True
     known = env.scope.in_range
     return bool(known) and (index, extent) in known
-
-
-Shape = tuple[Poly, ...]
 
 
 def shape_of(env: Env, value: Value, span: Span) -> Shape:
@@ -598,7 +626,10 @@ def joint_space(values: Iterable[Value]) -> str | None:
 def known(shape: Shape) -> tuple[int, ...] | None:
     """Return the lengths as numbers, if all of them are."""
     numbers = tuple([d.constant for d in shape])
-    return None if None in numbers else numbers  # type: ignore[return-value]
+    if None not in numbers:
+        return numbers  # type: ignore[return-value]
+    leave_open(shape)
+    return None
 
 
 def shape_text(shape: Shape) -> str:

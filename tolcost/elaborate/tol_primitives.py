@@ -50,6 +50,7 @@ from tolcost.elaborate.shapes import (
     decide,
     domain_shape,
     each,
+    is_same_shape,
     known,
     pick_component,
     require,
@@ -141,7 +142,7 @@ def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -
     if isinstance(value, ValueList):
         return each(value, lambda item: reshape_value(env, item, shape, span))
     old = shape_of(env, value, span)
-    if old == shape:
+    if is_same_shape(old, shape):
         return value
     before, after = product_of(old), product_of(shape)
     unify(

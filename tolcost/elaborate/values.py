@@ -586,8 +586,6 @@ class Context(Struct, eq=False):
     gave_data: set[int] = field(default_factory=set)
     left_open: tuple[Cond, tuple[Cond, ...]] = (TRUE, ())
     """The last condition that could not be decided, with the facts known then."""
-    open: dict[Cond, None] = field(default_factory=dict)
-    """The conditions on lengths alone that could not be decided."""
     cases: int = 0
     """The number of choices under elaboration whose conditions lengths leave open."""
     recursive: dict[int, bool] = field(default_factory=dict)

@@ -13,8 +13,8 @@ import numpy as np
 from msgspec import Struct
 
 from tolcost.algebra import Poly, Symbol
-from tolcost.atoms.accumulation import named, same_place
-from tolcost.atoms.kit import Indices, Schedule, index_nodes, inner_nodes, is_ref, schedule
+from tolcost.atoms.accumulation import same_place
+from tolcost.atoms.kit import Indices, Schedule, index_nodes, inner_nodes, is_ref, resolve_name, schedule
 from tolcost.atoms.nodes import Fold, Lambda, Member, Node, Put, Var
 from tolcost.execute.batch import Batch, choose, in_spaces, spread
 from tolcost.execute.dtypes import Array, as_places, convert, dtype_of, is_exact, working_dtype
@@ -81,13 +81,13 @@ def recognise_scatter(fold: Fold) -> Scatter | None:
     if moves or not part.shape or len(put.at) != len(part.shape):
         return None
     bound = dict(fold.body.bindings)
-    value = named(put.value, bound)
+    value = resolve_name(put.value, bound)
     step = _step(value, put, fold, bound)
     read: tuple[Node, ...] = ()
     done: tuple[Node, ...] = ()
     element = put.value
     if step is not None:
-        first, second = (named(node, bound) for node in step.args)
+        first, second = (resolve_name(node, bound) for node in step.args)
         member, element = (first, step.args[1]) if _reads(first, accumulator) else (second, step.args[0])
         read = index_nodes(member.at) if isinstance(member, Member) else ()
         done = (step, member)
@@ -111,7 +111,7 @@ def _step(value: Node, put: Put, fold: Fold, bound: Mapping[Var, Node]) -> Lambd
     plain = space == value.space == value.type[0].space == fold.type[0].space
     if not plain or working_dtype(space) != dtype_of(space):
         return None
-    for node in (named(argument, bound) for argument in value.args):
+    for node in (resolve_name(argument, bound) for argument in value.args):
         if _reads(node, fold.accumulator) and isinstance(node, Member):
             return value if same_place(node.at, put.at, bound) else None
     return None

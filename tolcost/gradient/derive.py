@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -12,7 +12,7 @@ from tolcost.atoms.kit import inner_nodes, type_symbols
 from tolcost.atoms.nodes import Node, Output, Program
 from tolcost.atoms.verify import verify
 from tolcost.diagnostics import refuse, visible
-from tolcost.gradient.emit import emit
+from tolcost.gradient.emit import emit, packed
 from tolcost.gradient.equations import Equation, ReadAt, Static
 from tolcost.gradient.flatten import Flat, family, flatten
 from tolcost.gradient.fusion import fuse
@@ -92,9 +92,9 @@ def derive(program: Program, wanted: GradientRequest | None = None) -> Derivativ
     if asked.values:
         for output in outputs:
             nodes = [emitted.nodes[array] for array in flat.outputs[output.name]]
-            results.append(Output(output.name, _packed(nodes), output.span))
+            results.append(Output(output.name, packed(nodes), output.span))
     for name, parts in gradients.items():
-        results.append(Output(names[name], _packed([emitted.nodes[array] for array in parts])))
+        results.append(Output(names[name], packed([emitted.nodes[array] for array in parts])))
     bound = [node for _, node in emitted.bindings]
     used = (*program.inputs, *found.cotangents, *_read(values, (*bound, *(one.node for one in results))))
     derived = Program(
@@ -149,12 +149,6 @@ def _symbols(program: Program, inputs: Iterable[ir.Input]) -> tuple[Symbol, ...]
     for needed in inputs:
         found.update(dict.fromkeys(sorted(type_symbols(needed.type), key=lambda s: s.key)))
     return tuple([symbol for symbol in found if symbol.kind != "coord"])
-
-
-def _packed(nodes: Sequence[Node]) -> Node:
-    if len(nodes) == 1:
-        return nodes[0]
-    return ir.Pack(tuple(nodes), tuple([part for node in nodes for part in node.type]))
 
 
 def _zeros(array: Equation, name: str) -> Equation:

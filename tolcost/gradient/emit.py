@@ -102,8 +102,8 @@ class _LoopEmitting(Struct, eq=False):
                 put = ir.Select(all_of(guards), Block((), put), same, (types[k],), array.span)
             results.append(put)
         start = [_zeros(part) for part in types]
-        body = Block(tuple(inner), _packed(results))
-        fold = ir.Fold((the_symbol(step),), (steps,), accumulator, _packed(start), body, types, first.span)
+        body = Block(tuple(inner), packed(results))
+        fold = ir.Fold((the_symbol(step),), (steps,), accumulator, packed(start), body, types, first.span)
         work.nodes = before
         for array in order:
             del work.now[array]
@@ -220,7 +220,8 @@ def _zeros(part: Part) -> Node:
     return ir.Build(coords, part.shape, Block((), zero), (part,))
 
 
-def _packed(nodes: Sequence[Node]) -> Node:
+def packed(nodes: Sequence[Node]) -> Node:
+    """Return one value of several."""
     if len(nodes) == 1:
         return nodes[0]
     return ir.Pack(tuple(nodes), tuple([part for node in nodes for part in node.type]))

@@ -6,14 +6,11 @@ outside, so that nothing is computed there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from msgspec import Struct, field
 
 from tolcost.algebra import (
     ONE,
     TRUE,
-    ZERO,
     Cond,
     Poly,
     Symbol,
@@ -53,6 +50,7 @@ from tolcost.gradient.equations import (
     unproved,
 )
 from tolcost.gradient.inversion import largest
+from tolcost.gradient.places import linear
 
 Bound = list[tuple[Var, Node]]
 
@@ -133,7 +131,7 @@ class Emitting(Struct, eq=False):
         sizes = [
             maximum(extent, 1) for extent in before
         ]  # as it is divided by: of no element, nothing is read
-        if row_major(domain.at, domain.extents) not in (row_major(at, before), row_major(at, sizes)):
+        if linear(domain.at, domain.extents) not in (linear(at, before), linear(at, sizes)):
             return False
         return holds(eq(product_of(before) - product_of(domain.extents)), self.granted)
 
@@ -260,14 +258,6 @@ class Emitting(Struct, eq=False):
             block = Block((), ir.Select(condition, block, unchanged, kind, expr.span))
         first = self.kept(start, kind[0].space)
         return ir.Fold(expr.domain.coords, expr.domain.extents, accumulator, first, block, kind, expr.span)
-
-
-def row_major(at: Sequence[Poly], shape: Sequence[Poly]) -> Poly:
-    """Return how many elements come before the one at some indices."""
-    place = ZERO
-    for index, extent in zip(at, shape, strict=True):
-        place = place * extent + index - 1
-    return place
 
 
 def rectangular(domain: Nest, facts: tuple[Cond, ...] = ()) -> tuple[Nest, Values]:

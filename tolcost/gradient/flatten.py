@@ -8,6 +8,7 @@ function that is applied to data makes one, over the coordinates around it. ``_R
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 from msgspec import Struct, field
@@ -226,18 +227,7 @@ class _Flattening(Struct, eq=False):
         made = []
         for left, right, part in zip(*operands, node.type, strict=True):
             d, first = node.d - 1, left.shape[node.d - 1]
-
-            def element(
-                at: Subscripts,
-                left: ElementView = left,
-                right: ElementView = right,
-                d: int = d,
-                first: Poly = first,
-            ) -> Expression:
-                here = cast(Poly, at[d])
-                after = (*at[:d], here - first, *at[d + 1 :])
-                return _choice(ge(first - here), lambda: left.element(at), lambda: right.element(after))
-
+            element = partial(_joined, left, right, d, first)
             made.append(ElementView(part.shape, part.space, element, around))
         return tuple(made)
 

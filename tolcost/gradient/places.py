@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 from tolcost.algebra import ZERO, Poly, floordiv, is_nonnegative, maximum, mod, product_of
@@ -47,7 +48,7 @@ def _groups(new: tuple[Poly, ...], old: tuple[Poly, ...]) -> list[tuple[tuple[in
     return found
 
 
-def linear(at: tuple[Poly, ...], shape: tuple[Poly, ...]) -> Poly:
+def linear(at: Sequence[Poly], shape: Sequence[Poly]) -> Poly:
     """Return the place in row-major order, from 0."""
     place = ZERO
     for index, extent in zip(at, shape, strict=True):

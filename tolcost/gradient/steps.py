@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from tolcost.algebra import Cond, Poly, Symbol, atom, negate
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.accumulation import named, same_place
-from tolcost.atoms.kit import Bindings, inner_nodes, is_ref, static_condition
+from tolcost.atoms.accumulation import same_place
+from tolcost.atoms.kit import Bindings, inner_nodes, is_ref, resolve_name, static_condition
 from tolcost.atoms.nodes import Node, Var
 
 
@@ -44,7 +44,7 @@ def steps_of(node: ir.Fold) -> list[FoldStep] | None:
     """Return the steps of a fold, one for each component; None if it is no reduction."""
     bound = dict(node.body.bindings)
     count = len(node.type)
-    result = named(node.body.result, bound)
+    result = resolve_name(node.body.result, bound)
     items: Sequence[Node]
     if count == 1:
         items = (result,)
@@ -73,7 +73,7 @@ class _Reading(Struct, eq=False):
 
     def step(self, item: Node, guards: tuple[Cond, ...], bindings: Bindings) -> FoldStep | None:
         """Return the step that a node takes, under guards; ``bindings`` are those of blocks around it."""
-        item = named(item, self.bound)
+        item = resolve_name(item, self.bound)
         match item:
             case ir.Lambda(charge="data") if item.function in _COMBINING:
                 return self.combined(item, guards, bindings)
@@ -104,7 +104,7 @@ class _Reading(Struct, eq=False):
             (item.then, item.other, condition),
             (item.other, item.then, negate(condition)),
         ):
-            if self.is_element(named(kept.result, dict(kept.bindings))):
+            if self.is_element(resolve_name(kept.result, dict(kept.bindings))):
                 self.bound.update(side.bindings)
                 return self.step(side.result, (*guards, holds_), (*bindings, *side.bindings))
         return None
@@ -115,11 +115,11 @@ class _Reading(Struct, eq=False):
             space = item.type[self.component - 1].space
             held = self.harmless(bindings)
             return PutStep("put", item.value, space, space, guards, held, None, item.at)
-        value = named(item.value, self.bound)
+        value = resolve_name(item.value, self.bound)
         if not (isinstance(value, ir.Lambda) and value.function == "add" and value.charge == "data"):
             return None
         for old, term in (value.args, value.args[::-1]):
-            member = named(old, self.bound)
+            member = resolve_name(old, self.bound)
             if (
                 isinstance(member, ir.Member)
                 and self.is_carried(member.tol)
@@ -139,18 +139,18 @@ class _Reading(Struct, eq=False):
 
     def is_carried(self, node: Node) -> bool:
         """Whether a node is this component of the accumulator."""
-        node = named(node, self.bound)
+        node = resolve_name(node, self.bound)
         if self.count == 1:
             return is_ref(node, self.accumulator)
         return (
             isinstance(node, ir.Component)
             and node.j == self.component
-            and is_ref(named(node.value, self.bound), self.accumulator)
+            and is_ref(resolve_name(node.value, self.bound), self.accumulator)
         )
 
     def is_element(self, node: Node) -> bool:
         """Whether a node is what the accumulator has at this place."""
-        node = named(node, self.bound)
+        node = resolve_name(node, self.bound)
         if self.build is None:
             return self.is_carried(node)
         at = tuple(map(atom, self.build.coords))

@@ -88,8 +88,8 @@ class Lowered(Struct, frozen=True, eq=False):
     """The shapes of values in nested graphs."""
     forgets: bool = False
     """Whether a static output is known by its shape only."""
-    open: tuple[Cond, ...] = ()
-    """Conditions on lengths that were needed and could not be decided."""
+    open: tuple[Cond | tuple[Poly, ...], ...] = ()
+    """What was asked and lengths left open: conditions, and whether the lengths of a shape are numbers."""
     lengths: Mapping[Symbol, Poly] = field(default_factory=dict)
     """The values of the program's lengths, where the program is general: see ``schemes``."""
     point: Mapping[Symbol, int] = field(default_factory=dict)

@@ -22,7 +22,6 @@ from tolcost.algebra import (
     Symbol,
     Truth,
     atom,
-    conj,
     eq,
     is_nonnegative,
     length,
@@ -35,8 +34,7 @@ from tolcost.algebra import (
     symbols_of_cond,
     the_symbol,
 )
-from tolcost.atoms.kit import inner_nodes, roots, static_condition
-from tolcost.atoms.nodes import Build, Fold, Input, Node, Ref, Reshape, Select
+from tolcost.algebra.conditions import asks_coordinates
 from tolcost.elaborate import Tensor
 from tolcost.elaborate.values import LAY_OUT_LIMIT, UNROLL_LIMIT, Cast, Missing, Vec, frozen, shape_given
 from tolcost.models.facts import LEAST, MOST_STATIC, Known, symbols_in
@@ -293,8 +291,8 @@ def _length(place: int, low: int | None, bounded: bool) -> tuple[Poly, Symbol]:
 # === The cases of a scheme: decisions that numbers would make during lowering, and symbols leave open.
 #
 # Lowering inspects lengths to decide whether conditions hold, whether a domain is small enough to be laid
-# out entry by entry, and whether a choice is the same at all coordinates.  Nodes with the same answers are
-# lowered identically, except for their lengths.
+# out entry by entry, and whether a choice is the same at all coordinates.  It records what it asks and
+# lengths leave open.  Nodes with the same answers are lowered identically, except for their lengths.
 
 
 _LIMITS = (MOST_STATIC, UNROLL_LIMIT, LAY_OUT_LIMIT)
@@ -350,15 +348,15 @@ def _static_range(size: int | None) -> int | None:
 
 
 def cases_of(general: Lowered) -> Cases:
-    """Return the questions that an operator lowered under symbols leaves open."""
-    conditions: dict[Cond, None] = dict.fromkeys(general.open)
+    """Return the questions that an operator lowered under symbols leaves open, as lowering recorded them."""
+    conditions: dict[Cond, None] = {}
     sizes: dict[Poly, None] = {}
     static: dict[Poly, None] = {}
-    for node in inner_nodes(roots(general.program)):
-        conditions.update(dict.fromkeys(_asked(node)))
-        sizes.update(dict.fromkeys(_sizes(node)))
-        if _writes_out(node):
-            static.update(dict.fromkeys(product_of(part.shape) for part in node.type))
+    for asked in general.open:
+        if isinstance(asked, tuple):
+            sizes.update(dict.fromkeys((*asked, product_of(asked))))
+        else:
+            conditions.update(dict.fromkeys(_over_lengths(asked)))
     if general.forgets:  # a static value is passed on as a value if it is small
         static.update(dict.fromkeys(product_of(shape) for shape in shapes_of(general.outputs)))
     if general.counts.index:  # two index functions on equal lengths are computed and counted once
@@ -382,33 +380,14 @@ def _of_lengths(symbols: frozenset[Symbol]) -> bool:
     return all(symbol.kind == "length" for symbol in symbols)
 
 
-def _writes_out(node: Node) -> bool:
-    """Whether a node builds a ToL of static numbers alone: with known lengths it may become a free table."""
-    return isinstance(node, Build) and not any(
-        isinstance(inner, (Input, Ref)) for inner in inner_nodes((node.body.result,))
-    )
-
-
-def _asked(node: Node) -> Iterator[Cond]:
-    """Yield conditions on lengths that would eliminate a node if they were decided."""
-    match node:
-        case Reshape(type=(part,), value=value) if len(value.type) == 1:
-            before = value.type[0].shape
-            if len(before) == len(part.shape):
-                yield conj(*(eq(a - b) for a, b in zip(before, part.shape, strict=True)))
-        case Select():
-            condition = static_condition(node)
-            if condition is not None:
-                yield from _at_worst(condition)
-        case _:
-            return
-
-
-def _at_worst(condition: Cond) -> Iterator[Cond]:
-    """Yield the conditions that parts of a condition hold at all coordinates, or at none."""
+def _over_lengths(asked: Cond) -> Iterator[Cond]:
+    """Yield what a condition asks of lengths: whether its parts hold at all coordinates, or at none."""
+    if not asks_coordinates(asked):
+        yield asked
+        return
     from tolcost.elaborate.shapes import worst_case
 
-    for single in _parts(condition):
+    for single in _parts(asked):
         yield from (worst for side in (single, negate(single)) if (worst := worst_case(side)) is not None)
 
 
@@ -418,15 +397,3 @@ def _parts(condition: Cond) -> Iterator[Cond]:
             yield from _parts(part)
     else:
         yield condition
-
-
-def _sizes(node: Node) -> Iterator[Poly]:
-    """Yield the sizes of the domains that a node runs over, and of the inputs."""
-    match node:
-        case Build(extents=extents) | Fold(extents=extents):
-            yield from extents
-            yield product_of(extents)
-        case Input(type=type_):
-            yield from (product_of(part.shape) for part in type_)
-        case _:
-            return

@@ -41,7 +41,7 @@ from tolcost.result.assumptions import NOTHING, Assumed, assumed, equation
 from tolcost.result.cost import Cost
 from tolcost.result.metrics import certainty_of, metrics_in, part_json, whole_json
 from tolcost.result.point import Point, Requirement, locate
-from tolcost.result.rows import TableRow, path_of, scope_of
+from tolcost.result.rows import TableRow, scope_of
 from tolcost.result.study import (
     ComparedFigure,
     Figures,
@@ -683,7 +683,7 @@ def _nodes_json(study: ModelStudy, cost: Located, metrics: frozenset[str] | None
         named: dict[str, Json] = {
             "name": step.name,
             "op": step.title,
-            "scope": "/".join(path_of(step)),
+            "scope": "/".join(step.path),
             "outputs": list(step.outputs),
         }
         found.append({**named, **cache[applied]})

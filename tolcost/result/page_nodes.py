@@ -15,7 +15,7 @@ from tolcost.models.memory import lifetimes
 from tolcost.result.metrics import HELD
 from tolcost.result.model import ModelStudy
 from tolcost.result.page_forms import PageForms
-from tolcost.result.rows import TableRow, path_of
+from tolcost.result.rows import TableRow
 from tolcost.result.study import Study
 from tolcost.result.time import TimedNodes
 from tolcost.result.totals import Adder, node_rows, steps_by_node
@@ -80,7 +80,7 @@ def nodes_of(
     if timed:
         works = [*steps_by_node(cost, adder, loaded)]
     for (step, applied), row, work in zip(cost.steps, node_rows(cost, adder), works, strict=False):
-        yield PageNode(applied, row, path_of(step), work)
+        yield PageNode(applied, row, step.path, work)
 
 
 def inside_of(part: str, node: PageNode, end: str, times: int) -> PageNode:

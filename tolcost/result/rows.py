@@ -30,20 +30,9 @@ NO_NODE = "(no node)"
 _NUMBER = re.compile(r"[0-9]+")
 
 
-def path_of(step: GraphNode) -> tuple[str, ...]:
-    """Return the scopes around a node: those that its exporter noted, else the first parts of its name.
-
-    A name is split at ``/`` or, without any, at ``.``; a node without a name takes that of its first output.
-    """
-    if step.scope:
-        return step.scope
-    name = step.name or next((o for o in step.outputs if o), "")
-    return tuple(part for part in name.split("/" if "/" in name else ".") if part)[:-1]
-
-
 def scope_of(step: GraphNode, depth: int) -> str:
     """Return the scope of a node, cut to ``depth`` levels."""
-    path = path_of(step)[:depth]
+    path = step.path[:depth]
     mark = "/" if step.scope or "/" in step.name else "."
     return mark.join(path) if path else NO_SCOPE
 

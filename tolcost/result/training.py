@@ -39,7 +39,6 @@ from tolcost.show.document import Cell, Code, Column, Fact, Form, Json, ReportTa
 from tolcost.show.shorten import short_form, si
 from tolcost.training.analysis import Training, training_of
 from tolcost.training.choice import MemoryLimit
-from tolcost.training.joint import scope_path
 from tolcost.training.programs import texts_of
 from tolcost.training.request import TrainingRequest
 from tolcost.training.written import written_file
@@ -249,7 +248,7 @@ class TrainingStudy(Study, dict=True, frozen=True):
             readers = tuple(dict.fromkeys(step.node.title for step in one.readers))
             key = (one.maker.node.title, readers, one.bytes)
             before = found.get(key)
-            scope = ".".join(scope_path(one.maker.node))
+            scope = ".".join(one.maker.node.path)
             found[key] = (
                 KeptKind(one.maker.node.title, readers, scope, 1, one.bytes)
                 if before is None
@@ -366,7 +365,7 @@ class TrainingStudy(Study, dict=True, frozen=True):
                 {
                     "tensor": one.name,
                     "op": one.maker.node.title,
-                    "scope": "/".join(scope_path(one.maker.node)),
+                    "scope": "/".join(one.maker.node.path),
                     "bytes": form_json(None if one.bytes is None else settle(one.bytes)),
                     "for": list(dict.fromkeys(step.node.name or step.node.title for step in one.readers)),
                 }

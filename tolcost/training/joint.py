@@ -202,17 +202,9 @@ def _scopes(steps: Iterable[ForwardNode], given: Mapping[str, Tensor]) -> dict[s
     for step in steps:
         for name in step.inputs.values():
             if name in found:
-                path = scope_path(step.node)
+                path = step.node.path
                 found[name].update((".".join(path[: n + 1]), None) for n in range(len(path)))
     return {name: list(some) for name, some in found.items()}
-
-
-def scope_path(node: GraphNode) -> tuple[str, ...]:
-    """Return the scopes around a node, as its exporter noted them, or as its name tells."""
-    if node.scope:
-        return node.scope
-    name = node.name or next((one for one in node.outputs if one), "")
-    return tuple(part for part in name.split("/" if "/" in name else ".") if part)[:-1]
 
 
 def _active(cost: GraphCost, steps: Iterable[ForwardNode], trained: Iterable[str]) -> set[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from tolcost.diagnostics import quoted, refuse, visible
-from tolcost.training.joint import JointGraph, scope_path
+from tolcost.training.joint import JointGraph
 from tolcost.training.memory import Recomputed
 
 _EVERY = re.compile(r"\s*every\s+(?P<k>[0-9]{1,6})(\s+layers?)?\s*")
@@ -32,7 +32,7 @@ def scopes_of(joint: JointGraph) -> dict[str, frozenset[int]]:
     """Return the scopes of a model, each with the places of the nodes in it."""
     places: dict[str, set[int]] = {}
     for step in joint.steps:
-        path = scope_path(step.node)
+        path = step.node.path
         for n in range(len(path)):
             places.setdefault(".".join(path[: n + 1]), set()).add(step.place)
     return {name: frozenset(some) for name, some in places.items()}
@@ -67,7 +67,7 @@ def _matching(joint: JointGraph, patterns: str) -> tuple[Recomputed, ...]:
         meant |= found
     places: dict[str, set[int]] = {}
     for step in joint.steps:
-        path = scope_path(step.node)
+        path = step.node.path
         names = (".".join(path[: n + 1]) for n in range(len(path)))
         name = next((one for one in names if one in meant), None)
         if name is not None:
@@ -84,7 +84,7 @@ def layers_of(joint: JointGraph) -> tuple[Recomputed, ...]:
     """Return the layers of a model: of all scopes that differ in one number, those with the most nodes."""
     families: dict[str, dict[str, set[int]]] = {}
     for step in joint.steps:
-        path = scope_path(step.node)
+        path = step.node.path
         for n, part in enumerate(path):
             if _NUMBER.search(part):
                 name = ".".join(path[: n + 1])
@@ -118,7 +118,7 @@ def _some(joint: JointGraph) -> str:
     names = dict.fromkeys(
         ".".join(path[: n + 1])
         for step in joint.steps
-        for path in (scope_path(step.node),)
+        for path in (step.node.path,)
         for n in range(len(path))
     )
     listed = [visible(name) for name in names][:6]

@@ -19,12 +19,11 @@ from typing import Any
 from tolcost.apps.fleet.journal import Journal, as_line, from_line
 from tolcost.apps.fleet.table import Summary
 from tolcost.apps.fleet.task import Task, library
-from tolcost.catalogue.workers import spread
+from tolcost.catalogue.workers import WorkProgress, spread
 from tolcost.diagnostics import Diagnostic, Rejected
 
 Note = Callable[[Summary], None]
 Engine = Callable[[Task, Sequence[str], Note], None]
-Tell = Callable[[int, int, str], None]
 _AT_ONCE = 16
 """Limit on the models in one piece of work for dask, which is repeated if its worker is lost."""
 _LOST_WORKERS = 5
@@ -32,7 +31,7 @@ _LOST_WORKERS = 5
 
 
 def studied(
-    task: Task, sources: Sequence[str], engine: Engine, tell: Tell, journal: Path | None = None
+    task: Task, sources: Sequence[str], engine: Engine, tell: WorkProgress, journal: Path | None = None
 ) -> tuple[Summary, ...]:
     """Return summaries of models, in the order of the sources; those in the journal are reused."""
     with Journal.of(journal, task) as kept:

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from msgspec import Struct
 
@@ -60,6 +60,7 @@ from tolcost.catalogue.cases import Case, load_cases
 from tolcost.catalogue.conformance import Report
 from tolcost.catalogue.listing import Entry, ProgramLibrary, entries, library_names, read_library
 from tolcost.catalogue.specs import FOLDER_OF_DOMAIN, Library
+from tolcost.catalogue.workers import WorkProgress
 from tolcost.platform import specs_root
 from tolcost.result.catalogue_page import CostedProgram, costed
 from tolcost.result.example import fitted
@@ -84,8 +85,6 @@ class Reports(Struct, frozen=True):
     figures: Sequence[tuple[str, str]]
 
 
-Tell: TypeAlias = Callable[[int, int, str], None]
-"""Called with how much is done, of how much, and what was done last."""
 _ROWS = 60
 """The rows of the paper's tables: judging one is the unit of progress."""
 _AFTER = {"counts of other programs": 9, "sums": 7, "evidence": 15, "tables": 12, "models": 30, "pages": 6}
@@ -96,7 +95,7 @@ def _silent(done: int, of: int, name: str) -> None:
     """Tell nobody."""
 
 
-def build_reports(folder: Path, library: Library, tell: Tell = _silent) -> Reports:
+def build_reports(folder: Path, library: Library, tell: WorkProgress = _silent) -> Reports:
     """Make every report; ``folder`` has the evidence in ``data/``."""
     done, of = _ROWS, _ROWS + sum(_AFTER.values())
 

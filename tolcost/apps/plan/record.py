@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tolcost.algebra import to_text
-from tolcost.apps.plan.lines import line_of, lines_of
+from tolcost.apps.plan.lines import line_of, lines_of, logits_line
 from tolcost.apps.plan.plan import Holding, Plan, notes
 from tolcost.apps.plan.questions import fit
 from tolcost.apps.plan.time import RunTime
@@ -52,6 +52,7 @@ def _memory(plan: Plan) -> dict[str, Json]:
         "activations": number(most),
         "line": number(place(moment.span).line),
         "logits": number(plan.logits),
+        "logits_line": number(logits_line(plan)),
         "needed": _whole(plan.needed),
         "reserved": None if plan.reserved is None else _whole(plan.reserved),
         "fits": plan.fits,

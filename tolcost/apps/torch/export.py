@@ -127,18 +127,18 @@ def _translations(torch: Any) -> dict[Any, Any]:
     """
     from onnxscript import opset18 as op
 
-    def softmax_by(name: str) -> Any:
+    def softmax_by(operator: Any) -> Any:
         def softmax(self: Any, dim: int, dtype: int = -1) -> Any:
             given = self if dtype in (-1, None, self.dtype) else op.Cast(self, to=dtype)
             if len(self.shape) > 0:
-                return getattr(op, name)(given, axis=dim)
+                return operator(given, axis=dim)
             row = op.Unsqueeze(given, op.Constant(value_ints=[0]))
-            return op.Squeeze(getattr(op, name)(row, axis=dim))
+            return op.Squeeze(operator(row, axis=dim))
 
         return softmax
 
     aten = torch.ops.aten
-    return {aten.softmax.int: softmax_by("Softmax"), aten.log_softmax.int: softmax_by("LogSoftmax")}
+    return {aten.softmax.int: softmax_by(op.Softmax), aten.log_softmax.int: softmax_by(op.LogSoftmax)}
 
 
 def arguments_of(module: object) -> str:
