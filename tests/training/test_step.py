@@ -221,3 +221,17 @@ def test_constants_of_nodes_are_not_trained() -> None:
     )
     alone = tolcost.from_onnx(parse_model(text)).training("sgd")
     assert list(study(alone).training.joint.trained) == ["c"]
+
+
+def test_steps_of_one_model_do_not_meddle() -> None:
+    """What is asked of a model after other steps is what is asked of it first."""
+    cost, first = perceptron(), {}
+    for _ in range(6):
+        for optimizer in ("sgd", "adamw", "lion"):
+            step = cost.training(optimizer)
+            figures = {group.title: str(group.figures.eops) for group in step.groups("op")}
+            assert first.setdefault(optimizer, figures) == figures
+            del step
+    assert first["sgd"] == {
+        group.title: str(group.figures.eops) for group in perceptron().training("sgd").groups("op")
+    }

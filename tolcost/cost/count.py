@@ -745,7 +745,7 @@ class ProgramCounter:
 
 _AROUND: Mapping[type, Callable[[ProgramCounter, Any], Unsummed]] = {
     ir.Build: ProgramCounter._count_build,
-    ir.Fold: ProgramCounter.count_loop,
+    ir.Fold: lambda counter, node: counter.count_loop(node),  # a counter of the referee has its own
     ir.Select: ProgramCounter._count_select,
 }
 """The rules for nodes that have blocks."""

@@ -359,18 +359,18 @@ class _Depths(Struct):
     """Memo of the depths of operators, by distinct case."""
 
     cost: GraphCost
-    _cases: dict[int, NodeDepth | None] = field(default_factory=dict)
-    _nodes: dict[int, NodeDepth | None] = field(default_factory=dict)
-    _programs: dict[int, tuple[Poly, ...]] = field(default_factory=dict)
+    _cases: dict[Lowered, NodeDepth | None] = field(default_factory=dict)
+    _nodes: dict[Applied, NodeDepth | None] = field(default_factory=dict)
+    _programs: dict[Program, tuple[Poly, ...]] = field(default_factory=dict)
     _told: frozenset[Symbol] | None = None
 
     def node(self, applied: Applied) -> NodeDepth | None:
         """Return the depth of a node."""
         if len(applied.parts) == 1 and (level := applied.parts[0][0].level) is not None:
             return level * applied.parts[0][1]
-        if id(applied) not in self._nodes:
-            self._nodes[id(applied)] = self._chain(applied)
-        return self._nodes[id(applied)]
+        if applied not in self._nodes:
+            self._nodes[applied] = self._chain(applied)
+        return self._nodes[applied]
 
     def _chain(self, applied: Applied) -> NodeDepth | None:
         whole: NodeDepth = 0
@@ -383,18 +383,18 @@ class _Depths(Struct):
         return whole
 
     def _case(self, lowered: Lowered) -> NodeDepth | None:
-        if id(lowered) not in self._cases:
+        if lowered not in self._cases:
             found = self._of(lowered)
             number = (
                 found.candidates[0].constant if found is not None and len(found.candidates) == 1 else None
             )
-            self._cases[id(lowered)] = found if number is None else number
-        return self._cases[id(lowered)]
+            self._cases[lowered] = found if number is None else number
+        return self._cases[lowered]
 
     def _program(self, program: Program) -> tuple[Poly, ...]:
-        if id(program) not in self._programs:
-            self._programs[id(program)] = chain_of(program)
-        return self._programs[id(program)]
+        if program not in self._programs:
+            self._programs[program] = chain_of(program)
+        return self._programs[program]
 
     def _symbols_of_depth_alone(self, chain: Iterable[Poly]) -> list[Symbol]:
         """Return the data-dependent symbols that only the depth mentions.

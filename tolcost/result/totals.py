@@ -40,24 +40,28 @@ _K = TypeVar("_K", bound=Hashable)
 
 
 class Adder(Struct):
-    """Adds up the costs of nodes in the remaining lengths; each distinct operator is settled once."""
+    """Adds up the costs of nodes in the remaining lengths; each distinct operator is settled once.
+
+    The memos hold what they know, as an adder outlives the steps of training that it is asked about: with
+    numbers of identity as keys, a later step once got the figures of an earlier one that was gone.
+    """
 
     settle: Callable[[Poly], Poly]
-    _settled: dict[int, Lowered] = field(default_factory=dict)
-    _figures: dict[int, Figures] = field(default_factory=dict)
-    _held: dict[int, Parameters] = field(default_factory=dict)
+    _settled: dict[Lowered, Lowered] = field(default_factory=dict)
+    _figures: dict[Applied, Figures] = field(default_factory=dict)
+    _held: dict[GraphCost, Parameters] = field(default_factory=dict)
 
     def held(self, cost: GraphCost) -> Parameters:
         """Return the tensors that hold parameters of a model; the search for them is done once."""
-        if id(cost) not in self._held:
-            self._held[id(cost)] = parameters_of(cost)
-        return self._held[id(cost)]
+        if cost not in self._held:
+            self._held[cost] = parameters_of(cost)
+        return self._held[cost]
 
     def node(self, applied: Applied) -> Figures:
         """Return the figures of one node."""
-        if id(applied) not in self._figures:
-            self._figures[id(applied)] = self.add(dict(applied.parts), bool(applied.uncosted))
-        return self._figures[id(applied)]
+        if applied not in self._figures:
+            self._figures[applied] = self.add(dict(applied.parts), bool(applied.uncosted))
+        return self._figures[applied]
 
     def add(self, parts: Mapping[Lowered, int], incomplete: bool = False) -> Figures:
         """Return the figures of operators, each with the number of its applications."""
@@ -80,11 +84,11 @@ class Adder(Struct):
         """Return an operator with its cost in the remaining lengths."""
         if lowered.point:
             return lowered
-        if id(lowered) not in self._settled:
+        if lowered not in self._settled:
             counts, moved = lowered.counts.map_forms(self.settle), lowered.traffic.map_forms(self.settle)
             made = ComputedCost(counts, moved, lowered.outputs)
-            self._settled[id(lowered)] = replace(lowered, made=made)
-        return self._settled[id(lowered)]
+            self._settled[lowered] = replace(lowered, made=made)
+        return self._settled[lowered]
 
 
 def total_figures(groups: Sequence[Figures], incomplete: bool = False) -> Figures:
