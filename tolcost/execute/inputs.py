@@ -137,7 +137,8 @@ def plain_arrays(program: Program, dims: Mapping[str, int], seed: int) -> Arrays
     """Draw random reals and truth values; seeds other than 1 set some to 0, as data may require zeros.
 
     Texts are empty.  Whole numbers are all 0, or 1 where their space has no 0: they may be positions in a
-    table, whose first entry always exists.
+    table, whose first entry always exists.  With an even seed some are one further from 0, as ends of
+    ranges have to be.
     """
     spaces = {needed.name: SPACES[needed.type[0].space] for needed in program.inputs}
     lengths = {symbol: dims[symbol.name] for symbol in lengths_of(program)}
@@ -154,8 +155,11 @@ def plain_arrays(program: Program, dims: Mapping[str, int], seed: int) -> Arrays
     share = 1.0 if seed == 1 else rng.random()
 
     def thinned(array: Array, space: Space) -> Array:
-        kept = rng.random(array.shape) < (0 if space.kind == "Z" else share)
-        return np.asarray(np.where(kept, array, array.dtype.type(_first_of(space))), array.dtype)
+        first = np.full(array.shape, _first_of(space), array.dtype)
+        if space.kind == "Z":
+            further = (seed % 2 == 0) * rng.integers(2, size=array.shape)
+            return np.asarray(first + np.where(first < 0, -further, further), array.dtype)
+        return np.asarray(np.where(rng.random(array.shape) < share, array, first), array.dtype)
 
     drawn = random_arrays(program, texts, dims, seed)
     return texts | {

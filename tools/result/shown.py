@@ -31,6 +31,7 @@ import tolcost
 from tolcost import Cost, Rejected
 from tolcost.algebra import ZERO, AlgebraBudget, NotInteger, Poly, Symbol, evaluate, to_browser
 from tolcost.platform import with_deep_stack
+from tolcost.result.metrics import LEADING
 from tolcost.result.study import Located
 from tolcost.result.view import CostView, written
 from tolcost.show.document import Form, form_at
@@ -143,6 +144,9 @@ def expected(cost: Located) -> list[tuple[str, Form | None, str, int]]:
     found: list[tuple[str, Form | None, str, int]] = []
     for measure in cost.measures:
         found.append((measure.label, measure.form, measure.remark, 0))
+        most = cost.study.at_most if measure.key == LEADING else None
+        if most is not None:
+            found.append(("at most", most, "whatever data decides", 1))
         for part in measure.parts:
             found.append((f"{part.name} {part.space}".rstrip(), part.form, part.remark, 1))
     return found
@@ -248,7 +252,7 @@ def wrong_data(cost: Located, at: Sequence[Point]) -> Iterator[str]:
             yield f"what is stated allows {names}, and it is refused: {error.message}"
             continue
         rows = list(csv.DictReader(io.StringIO(written([there], "csv", CostView(symbolic=True)))))
-        listed = [row for row in wanted if row[0] not in ("index", "atoms")]
+        listed = [row for row in wanted if row[0] not in ("index", "atoms", "at most")]
         if len(rows) != len(listed):
             yield f"csv: {len(rows)} rows for {len(listed)}"
             continue
@@ -428,7 +432,7 @@ def wrong_derivation(text: str, cost: Located, at: Sequence[Point]) -> Iterator[
             chains += own
             bounded = any("at its largest" in step["reason"] for step in chain["steps"])
             for step in chain["steps"]:
-                if "EOPs(" in step["form"] or (bounded and "at its largest" not in step["reason"]):
+                if not _is_number(step, names, bounded):
                     continue
                 compared["steps"] += 1
                 try:
@@ -448,6 +452,14 @@ def wrong_derivation(text: str, cost: Located, at: Sequence[Point]) -> Iterator[
                 yield f"explain: {cost.status}, and the last line is {shown[-1][:200]}"
             if shown[-1].startswith("  ") or of_text(end, names) != total:
                 yield f"explain: the last line is {shown[-1][:200]}, and the total {total} at {names}"
+
+
+def _is_number(step: Mapping[str, str], names: Mapping[str, int], bounded: bool) -> bool:
+    """Whether a step has to be equal to its chain: one of a single turn is not, where a point has all turns."""
+    form = step["form"]
+    if "EOPs(" in form or (bounded and "at its largest" not in step["reason"]):
+        return False
+    return not any(name not in names and f"{name}_total" in names for name in re.findall(r"\w+", form))
 
 
 # ---- programs ------------------------------------------------------------------------------------
