@@ -286,11 +286,13 @@ function figures(found, values) {
   for (const one of shown) showFitted($("figures").querySelector(`[data-key="${one.key}"]`), one.form);
 }
 
-// A number with three digits, as the terminal and the pages write it; a quotient comes as "1/3".
+// A number with three digits, as the terminal and the pages write it: a large one comes as a text, a quotient as "1/3".
 function brief(value, key) {
   if (value === null || value === undefined) return "";
-  const [over, under] = String(value).split("/");
-  return short(under ? [BigInt(over), BigInt(under)] : BigInt(over), key === "bytes" ? "B" : "");
+  const unit = key === "bytes" ? "B" : "";
+  if (typeof value === "number") return short(value, unit);
+  const [over, under] = value.split("/").map(BigInt);
+  return short(under ? [over, under] : over, unit);
 }
 
 // A piece of a formula: mathematics that tolcost wrote, part of a program, or plain text.
