@@ -35,7 +35,7 @@ from tolcost.algebra import (
     substitute_cond,
     the_symbol,
 )
-from tolcost.algebra.conditions import conjuncts
+from tolcost.algebra.conditions import conjuncts, symbols_of_cond
 from tolcost.atoms.nodes import Charge, Constant, Node
 from tolcost.diagnostics import NOWHERE, Span
 from tolcost.spaces import Bounds
@@ -60,6 +60,12 @@ class Nest(Struct, frozen=True):
         more = [c for c in conditions if c is not TRUE and c not in self.guards]
         return replace(self, guards=(*self.guards, *more))
 
+    def first(self, count: int) -> Nest:
+        """Return the domain of the first coordinates alone."""
+        rest = self.coords[count:]
+        guards = tuple([guard for guard in self.guards if symbols_of_cond(guard).isdisjoint(rest)])
+        return Nest(self.coords[:count], self.extents[:count], guards)
+
     @property
     def at(self) -> tuple[Poly, ...]:
         """The coordinates as indices."""
@@ -82,13 +88,21 @@ class Nest(Struct, frozen=True):
         return Nest(tuple(coords), tuple(extents), guards), renamed
 
 
-class Loop(Struct, frozen=True, eq=False):
+class Loop(Struct, eq=False):
     """A loop that carries a state: its arrays have a coordinate for the step, and read earlier ones.
 
-    The adjoint of a loop is a loop that goes from the last step to the first (``is_backward``).
+    ``time`` says which of their coordinates it is.  The adjoint of a loop is a loop that goes from the last
+    step to the first (``is_backward``).
     """
 
+    time: int
+    outer: Loop | None = None
     is_backward: bool = False
+
+    @property
+    def around(self) -> tuple[Loop, ...]:
+        """The loop and those around it, outermost first."""
+        return (*(() if self.outer is None else self.outer.around), self)
 
 
 class Equation(Struct, eq=False):
@@ -103,10 +117,23 @@ class Equation(Struct, eq=False):
     """Which component of a given list it is; None for a value that is no list."""
     span: Span = NOWHERE
     loop: Loop | None = None
-    time: int = 0
-    """Which coordinate is the step of the loop."""
+    """The innermost loop whose steps compute it."""
     is_state: bool = False
     """Whether it is what the loop carries from step to step."""
+
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        """The loops whose steps compute it, outermost first."""
+        return () if self.loop is None else self.loop.around
+
+    @property
+    def places(self) -> Nest:
+        """The places at which its definition is computed."""
+        value = self.value
+        if not isinstance(value, Scattered):
+            return self.domain
+        inner = self.domain.first(value.around).over(value.domain.coords, value.domain.extents)
+        return inner.where(*value.domain.guards)
 
 
 class Static(Struct, frozen=True, eq=False):
@@ -212,7 +239,8 @@ class LetName(Struct, frozen=True, eq=False):
 class Scattered(Struct, frozen=True, eq=False):
     """A whole array: ``start``, with the numbers of a domain put at places, one after the other.
 
-    Each is added to what is there, or takes its place.
+    Each is added to what is there, or takes its place.  The first coordinates of the array, as many as
+    ``around``, are around all this: for each of their values there is an array of the others.
     """
 
     domain: Nest
@@ -222,6 +250,7 @@ class Scattered(Struct, frozen=True, eq=False):
     within: str
     span: Span = NOWHERE
     adds: bool = True
+    around: int = 0
 
 
 Expression: TypeAlias = Static | ReadAt | Apply | Choice | InSpace | Reduction | Let | LetName
@@ -299,6 +328,19 @@ def restated(expr: Expression, values: Values) -> Expression:
     domain, renamed = expr.domain.fresh(values)
     start = restated(expr.start, values)
     return replace(expr, domain=domain, start=start, body=restated(expr.body, renamed))
+
+
+def restated_scatter(value: Scattered, values: Values) -> Scattered:
+    """Return what is put at places with other values for the coordinates around it."""
+    domain, renamed = value.domain.fresh(values)
+    start = None if value.start is None else replace(value.start, at=_indices(value.start.at, values))
+    return replace(
+        value, domain=domain, start=start, at=_indices(value.at, renamed), body=restated(value.body, renamed)
+    )
+
+
+def _indices(at: Subscripts, values: Values) -> Subscripts:
+    return tuple([restated_index(index, values) for index in at])
 
 
 def restated_index(index: Poly | Expression, values: Values) -> Poly | Expression:

@@ -25,15 +25,19 @@ from tolcost.gradient.equations import (
 
 
 def keep_inside(arrays: Sequence[Equation]) -> None:
-    """Change the definitions of arrays, which come after what they read."""
+    """Change the definitions of arrays; in loops, they may be read before they are defined."""
     left_out: set[Equation] = set()
-    for array in reversed(arrays):
-        value = array.value
-        if isinstance(value, Scattered):
-            body = _inside(value.body, array in left_out, left_out)
-            array.value = replace(value, body=body)
-        elif value is not None:
-            array.value = _inside(value, array in left_out, left_out)
+    size, kept = -1, dict[Equation, Expression | Scattered]()
+    while size != len(left_out):  # once more after the last array was found
+        size = len(left_out)
+        for array in reversed(arrays):
+            value = array.value
+            if isinstance(value, Scattered):
+                kept[array] = replace(value, body=_inside(value.body, array in left_out, left_out))
+            elif value is not None:
+                kept[array] = _inside(value, array in left_out, left_out)
+    for array, found in kept.items():
+        array.value = found
 
 
 def _inside(expr: Expression, may_be: bool, left_out: set[Equation]) -> Expression:
