@@ -307,6 +307,17 @@ def test_places_that_data_decides(tmp_path: Path, step: str) -> None:
     assert check(program, arrays).problem is None
 
 
+def test_an_index_that_is_computed_keeps_its_brackets(tmp_path: Path) -> None:
+    """It is printed as ``(1 - n)*2 % n + 1``: a number in a formula may be a sum."""
+    text = (
+        "tol x: R [n]\nv = join([[2]], map(tol[1, n], 1 - j, [i, j]), 2)\n"
+        "twice = map(v, * * 2)\ny := x[twice[1, n + 1] % n + 1] * 2.0\n"
+    )
+    program = written(tmp_path, text)
+    assert "(1 - n) * 2 % n" in tolang(derivative(program))
+    assert problem_of(program, {"n": 3}) is None
+
+
 def test_names_do_not_matter(tmp_path: Path) -> None:
     text = (SPECS / "onnx" / "Softmax.tol").read_text()
     other = tmp_path / "Other.tol"
