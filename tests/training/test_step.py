@@ -235,3 +235,13 @@ def test_steps_of_one_model_do_not_meddle() -> None:
     assert first["sgd"] == {
         group.title: str(group.figures.eops) for group in perceptron().training("sgd").groups("op")
     }
+
+
+def test_steps_are_compared() -> None:
+    """A wider network keeps more, and its optimiser holds more."""
+    narrow = model("a = MatMul(x, W1) y = Tanh(a)", "float[n, 4] y", ("W1", (8, 4))).training("adamw")
+    wide = model("a = MatMul(x, W1) y = Tanh(a)", "float[n, 6] y", ("W1", (8, 6))).training("adamw")
+    found = {one.metric: one for one in tolcost.diff(narrow, wide).rows if not one.part}
+    assert {"flops", "kept", "gradient_bytes", "state_bytes", "peak_bytes"} <= found.keys()
+    assert (str(found["kept"].old), str(found["kept"].new)) == ("16*n", "24*n")
+    assert all(one.claim.more for one in found.values())
