@@ -33,6 +33,7 @@ from tolcost.diagnostics import InternalError
 from tolcost.gradient.equations import (
     Apply,
     Choice,
+    Chosen,
     Equation,
     Expression,
     InSpace,
@@ -264,6 +265,9 @@ class Emitting(Struct, eq=False):
             case Choice():
                 sides = self.block(expr.then), self.block(expr.other)
                 return ir.Select(expr.condition, sides[0], sides[1], kind)
+            case Chosen():
+                chosen = self.node(expr.condition, bindings)
+                return ir.Select(chosen, self.block(expr.then), self.block(expr.other), kind)
             case InSpace():
                 value = self.node(expr.value, bindings)
                 return ir.Convert(value, kind, expr.bits, expr.within, expr.span)

@@ -22,6 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tolcost.algebra import (
+    ONE,
     TRUE,
     Cond,
     Poly,
@@ -183,6 +184,19 @@ class Choice(Struct, frozen=True, eq=False):
         return self.then.space
 
 
+class Chosen(Struct, frozen=True, eq=False):
+    """One of two numbers by a truth value that data decides; only this one is computed."""
+
+    condition: Expression
+    then: Expression
+    other: Expression
+
+    @property
+    def space(self) -> str:
+        """The space of both."""
+        return self.then.space
+
+
 class InSpace(Struct, frozen=True, eq=False):
     """A number, or its bits, in another space."""
 
@@ -253,7 +267,7 @@ class Scattered(Struct, frozen=True, eq=False):
     around: int = 0
 
 
-Expression: TypeAlias = Static | ReadAt | Apply | Choice | InSpace | Reduction | Let | LetName
+Expression: TypeAlias = Static | ReadAt | Apply | Choice | Chosen | InSpace | Reduction | Let | LetName
 
 
 def parts(expr: Expression | Scattered) -> tuple[Expression, ...]:
@@ -265,6 +279,8 @@ def parts(expr: Expression | Scattered) -> tuple[Expression, ...]:
             return expr.args
         case Choice():
             return expr.then, expr.other
+        case Chosen():
+            return expr.condition, expr.then, expr.other
         case InSpace():
             return (expr.value,)
         case Reduction():
@@ -307,6 +323,8 @@ def rebuilt(expr: Expression, change: Callable[[Expression], Expression], values
         case Choice():
             condition = substitute_cond(expr.condition, values)
             return Choice(condition, change(expr.then), change(expr.other))
+        case Chosen():
+            return Chosen(change(expr.condition), change(expr.then), change(expr.other))
         case InSpace():
             return replace(expr, value=change(expr.value))
         case Let():
@@ -346,6 +364,15 @@ def _indices(at: Subscripts, values: Values) -> Subscripts:
 def restated_index(index: Poly | Expression, values: Values) -> Poly | Expression:
     """Return an index with other values for coordinates."""
     return substitute(index, values) if isinstance(index, Poly) else restated(index, values)
+
+
+def where_chosen(value: Expression, sides: Iterable[tuple[Expression, bool]]) -> Expression:
+    """Return a number where data makes some choices, each for its first or its other side; elsewhere 0."""
+    held: Constant = False if value.space == "B" else ONE * 0
+    for condition, is_first in sides:
+        zero = Static(held, value.space)
+        value = Chosen(condition, value, zero) if is_first else Chosen(condition, zero, value)
+    return value
 
 
 def is_static(expr: Expression) -> bool:

@@ -37,6 +37,7 @@ from tolcost.diagnostics import NOWHERE, Span, refuse
 from tolcost.gradient.equations import (
     Apply,
     Choice,
+    Chosen,
     Equation,
     Expression,
     InSpace,
@@ -52,6 +53,7 @@ from tolcost.gradient.equations import (
     rebuilt,
     restated,
     restated_scatter,
+    where_chosen,
 )
 from tolcost.gradient.inversion import largest
 from tolcost.gradient.places import digits, linear, reshaped
@@ -105,6 +107,8 @@ class _Flattening(Struct, eq=False):
     inputs: dict[str, tuple[Equation, ...]] = field(default_factory=dict)
     values: dict[Var, Views] = field(default_factory=dict)
     hint: str = ""
+    chosen: tuple[tuple[Expression, bool, Nest], ...] = ()
+    """The choices by data around, the innermost first: whether this is the first side, and where."""
     outputs: set[Equation] = field(default_factory=set)
 
     # ---- blocks and arrays -----------------------------------------------------------------
@@ -129,6 +133,11 @@ class _Flattening(Struct, eq=False):
         self, name: str, domain: Nest, value: Expression | Scattered, space: str, span: Span = NOWHERE
     ) -> Equation:
         """Add an array that an expression defines."""
+        if self.chosen and isinstance(value, Scattered):
+            message = "a `put` at places that data decides has no derivative yet in a choice by data"
+            refuse(UNKNOWN, message, span)
+        if not isinstance(value, Scattered):
+            value = self.where_taken(value, domain)
         made = Equation(name, family(space), domain, value, span=span)
         self.arrays.append(made)
         return made
@@ -296,13 +305,9 @@ class _Flattening(Struct, eq=False):
         return tuple(map(chosen, then, other, node.type))
 
     def chosen_by_number(self, node: ir.Select, condition: Expression, around: Nest) -> Views:
-        """Return a choice by a static number that is no polynomial as a ``where``.
-
-        A choice by data is refused: what is not computed may not be a number, and 0 times it is not 0.
-        """
+        """Return a choice by a number: a ``where`` if it is static, if no polynomial."""
         if not is_static(condition):
-            message = "a choice by data of what to compute has no derivative yet"
-            refuse(UNKNOWN, message, node.span, "`where` computes both sides, and has one")
+            return self.chosen_by_data(node, condition, around)
         then, other = self.inside(node.then, around), self.inside(node.other, around)
         made: list[ElementView] = []
         for one, two, part in zip(then, other, node.type, strict=True):
@@ -315,6 +320,35 @@ class _Flattening(Struct, eq=False):
             (view,) = self.applied("where", sides, where, part.space, inner)
             made.append(_inside(view, own, part.shape, around))
         return tuple(made)
+
+    def chosen_by_data(self, node: ir.Select, condition: Expression, around: Nest) -> Views:
+        """Return a choice of what to compute: the arrays of a side are 0 where it is not taken.
+
+        What is not computed may not be a number, and 0 times it is not 0.
+        """
+        sides = []
+        for block, is_first in ((node.then, True), (node.other, False)):
+            self.chosen = ((condition, is_first, around), *self.chosen)
+            sides.append(self.inside(block, around))
+            self.chosen = self.chosen[1:]
+
+        def picked(one: ElementView, two: ElementView, part: ir.Part) -> ElementView:
+            def element(at: Subscripts) -> Expression:
+                both = (_cast(view.element(at), part.space) for view in (one, two))
+                return Chosen(condition, *both)
+
+            return ElementView(part.shape, part.space, element, around)
+
+        return tuple(map(picked, *sides, node.type))
+
+    def where_taken(self, value: Expression, domain: Nest) -> Expression:
+        """Return a number of a domain where data takes the sides of choices that it is in."""
+        inside = [
+            (condition, is_first)
+            for condition, is_first, around in self.chosen
+            if domain.coords[: len(around.coords)] == around.coords
+        ]
+        return where_chosen(value, inside)
 
     # ---- ranges ----------------------------------------------------------------------------
 
@@ -394,7 +428,7 @@ class _Flattening(Struct, eq=False):
             same = ReadAt(state, (*around.at, atom(step) - 1, *rest.at))
             kept = after if is_inside is TRUE else Choice(is_inside, after, same)
             value = Choice(eq(atom(step) - 1), _cast(one.element(rest.at), state.space), kept)
-            state.value = _retimed(value, timed, time)
+            state.value = self.where_taken(_retimed(value, timed, time), state.domain)
         for inside in {one for array in made for one in array.loops}:
             inside.time -= len(node.coords) - 1
             inside.outer = inside.outer or loop

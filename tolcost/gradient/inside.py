@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from tolcost.algebra import ONE, Poly
 from tolcost.gradient.equations import (
     Apply,
+    Chosen,
     Equation,
     Expression,
     ReadAt,
@@ -42,12 +43,15 @@ def keep_inside(arrays: Sequence[Equation]) -> None:
 
 def _inside(expr: Expression, may_be: bool, left_out: set[Equation]) -> Expression:
     """Change the reads of what may be left out, and note which arrays they read."""
-    if not may_be and not any(isinstance(part, Apply) and part.function == "where" for part in walk(expr)):
+    if not may_be and not any(map(_chooses, walk(expr))):
         return expr
     if isinstance(expr, ReadAt) and may_be:
         left_out.add(expr.array)
         ends = zip(expr.at, expr.array.domain.extents, strict=True)
         return replace(expr, at=tuple([_nearest(index, extent) for index, extent in ends]))
+    if isinstance(expr, Chosen):
+        condition = _inside(expr.condition, may_be, left_out)
+        return Chosen(condition, *(_inside(side, True, left_out) for side in (expr.then, expr.other)))
     if isinstance(expr, Apply) and expr.function == "where":
         condition, *sides = expr.args
         kept = [_inside(side, True, left_out) for side in sides]
@@ -56,6 +60,11 @@ def _inside(expr: Expression, may_be: bool, left_out: set[Equation]) -> Expressi
         start, body = (_inside(part, may_be, left_out) for part in (expr.start, expr.body))
         return replace(expr, start=start, body=body)
     return rebuilt(expr, lambda part: _inside(part, may_be, left_out), {})
+
+
+def _chooses(expr: Expression | Scattered) -> bool:
+    """Whether data may leave out a part of an expression."""
+    return isinstance(expr, Chosen) or (isinstance(expr, Apply) and expr.function == "where")
 
 
 def _nearest(index: Poly | Expression, extent: Poly) -> Poly | Expression:

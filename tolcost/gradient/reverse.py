@@ -23,6 +23,7 @@ from tolcost.elementary import FUNCTIONS
 from tolcost.gradient.equations import (
     Apply,
     Choice,
+    Chosen,
     Equation,
     Expression,
     InSpace,
@@ -41,6 +42,7 @@ from tolcost.gradient.equations import (
     restated_index,
     restated_scatter,
     walk,
+    where_chosen,
 )
 from tolcost.gradient.flatten import UNKNOWN, Flat, family
 from tolcost.gradient.inside import keep_inside
@@ -150,6 +152,8 @@ class _Reversing(Struct, eq=False):
     space: str = "R"
     span: Span = NOWHERE
     hint: str = "t"
+    chosen: tuple[tuple[Expression, bool], ...] = ()
+    """The choices by data around, the innermost first, with whether this is their first side."""
     loop: Loop | None = None
     """The loop whose adjoints are being made, if any."""
     backward: dict[Loop, Loop] = field(default_factory=dict)
@@ -224,6 +228,12 @@ class _Reversing(Struct, eq=False):
                     self.domain = domain.where(holds_)
                     self.spread(side, dy, y, array)
                 self.domain = domain
+            case Chosen():
+                for side, is_first in ((expr.then, True), (expr.other, False)):
+                    if self.is_active(side):
+                        self.chosen = ((expr.condition, is_first), *self.chosen)
+                        self.spread(side, self.make(dy), y, array)
+                        self.chosen = self.chosen[1:]
             case InSpace():
                 if not expr.bits and is_real(expr.space) and is_real(expr.value.space):
                     self.spread(expr.value, _cast(dy, family(expr.value.space)), y, array)
@@ -354,6 +364,8 @@ class _Reversing(Struct, eq=False):
     def make(self, value: Expression | Scattered, name: str | None = None) -> ReadAt:
         """Return a new array at the domain at hand, read there."""
         space = value.within if isinstance(value, Scattered) else value.space
+        if not isinstance(value, Scattered):
+            value = where_chosen(value, self.chosen)
         array = self.array(name or self.hint, space, self.domain, value, self.span)
         return ReadAt(array, self.domain.at)
 
