@@ -7,7 +7,7 @@ from typing import cast
 
 from msgspec import Struct, field
 
-from tolcost.algebra import ONE, TRUE, Cond, Poly, atom, coordinate, ge, substitute, the_symbol
+from tolcost.algebra import TRUE, Cond, Poly, atom, coordinate, ge, substitute, the_symbol
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import numeric_type
 from tolcost.atoms.nodes import Block, Node, Part, Var
@@ -24,6 +24,7 @@ from tolcost.gradient.equations import (
     restated,
     settled,
     unproved,
+    zero_of,
 )
 from tolcost.gradient.fusion import ReadsOf
 from tolcost.gradient.fusion import groups as evaluation_groups
@@ -237,7 +238,7 @@ class _LoopEmitting(Struct, eq=False):
         if condition is TRUE:
             body = work.node(value, own)
         else:
-            zero = Block((), work.kept(ir.Number(ONE * 0, kind), array.space))
+            zero = Block((), work.node(zero_of(array.space), own))
             body = ir.Select(condition, work.block(value), zero, kind, array.span)
         body = work.kept(body, array.space)
         if not coords:

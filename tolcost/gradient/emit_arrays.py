@@ -12,7 +12,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tolcost.algebra import (
-    ONE,
     TRUE,
     Cond,
     Poly,
@@ -53,6 +52,7 @@ from tolcost.gradient.equations import (
     restated_scatter,
     settled,
     unproved,
+    zero_of,
 )
 from tolcost.gradient.inversion import largest
 from tolcost.gradient.places import linear
@@ -127,7 +127,7 @@ class Emitting(Struct, eq=False):
                 return self.kept_whole(ir.Reshape(self.nodes[value.array], (part,)), array.space)
             body = self.node(value, inner)
         else:
-            zero = Block((), self.kept(ir.Number(ONE * 0, kind), array.space))
+            zero = Block((), self.node(zero_of(array.space), inner))
             body = ir.Select(condition, self.block(value), zero, kind, array.span)
         kept = self.kept(body, array.space)
         type_ = (Part(domain.extents, array.space),)
@@ -347,7 +347,8 @@ def zeros(type_: Type) -> Node:
     """Return an array of zeros."""
     (part,) = type_
     coords = tuple([the_symbol(coordinate("i", extent)) for extent in part.shape])
-    return ir.Build(coords, part.shape, Block((), ir.Number(ONE * 0, numeric_type(part.space))), type_)
+    zero = ir.Number(zero_of(part.space).value, numeric_type(part.space))
+    return ir.Build(coords, part.shape, Block((), zero), type_)
 
 
 def substituted(condition: Cond, values: Values) -> Cond:

@@ -366,11 +366,15 @@ def restated_index(index: Poly | Expression, values: Values) -> Poly | Expressio
     return substitute(index, values) if isinstance(index, Poly) else restated(index, values)
 
 
+def zero_of(space: str) -> Static:
+    """Return the 0 of a space, which of truth values is false."""
+    return Static(False if space == "B" else ONE * 0, space)
+
+
 def where_chosen(value: Expression, sides: Iterable[tuple[Expression, bool]]) -> Expression:
     """Return a number where data makes some choices, each for its first or its other side; elsewhere 0."""
-    held: Constant = False if value.space == "B" else ONE * 0
+    zero = zero_of(value.space)
     for condition, is_first in sides:
-        zero = Static(held, value.space)
         value = Chosen(condition, value, zero) if is_first else Chosen(condition, zero, value)
     return value
 
