@@ -285,12 +285,30 @@ def test_a_read_outside_under_a_choice(tmp_path: Path) -> None:
     assert check(program, arrays).problem is None
 
 
-def test_a_choice_of_what_to_compute_is_refused(tmp_path: Path) -> None:
-    """Its other side may not be a number: 0 times the derivative of a root of -1 is not 0."""
-    with pytest.raises(Rejected) as rejected:
-        derivative(written(tmp_path, "tol x: R [n]\ny := map(x, choose(* > 0.5, sqrt(* - 0.5), sqr(*)))\n"))
-    assert rejected.value.diagnostics[0].code == "T0900"
-    assert rejected.value.diagnostics[0].span.text.startswith("choose(")
+def test_a_choice_computes_one_side(tmp_path: Path) -> None:
+    """The derivative of a root of -0.1 is not a number, and 0 times it would not be 0."""
+    program = written(tmp_path, "tol x: R [n]\ny := map(x, choose(* > 0.5, sqrt(* - 0.5), sqr(*)))\n")
+    arrays = {"x": (np.array([0.4, 0.7, 1.5]),)}
+    assert check(program, arrays).problem is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y := map(k, (e) => choose(e > 0 and e <= m, ln(x[e]), 0.5))\n",
+        "y := map(x, choose(* > 0.5, choose(* > 0.9, ln(* - 0.9), sqrt(* - 0.5)), sqr(*)))\n",
+        "next(t, i) = choose(t * x[i] > 0.3, sqrt(t * x[i] - 0.3), t + x[1] * t)\n"
+        "y := reduce(tol[m], (t, z) => next(t, i), 0.6, [i])\n",
+        "run(u) = reduce(tol[2], (t, z) => sqrt(t * u), sqrt(u - 0.5), [i])\n"
+        "y := map(x, choose(* > 0.5, run(*), sqr(*)))\n",
+        "y := map(x, (choose(k[j] > 3, k[j] * 2, k[j] + 1)) * *, [j])\n",
+    ],
+)
+def test_choices_by_data(tmp_path: Path, text: str) -> None:
+    program = written(tmp_path, f"tol x: R [m]\ntol k: Z [m]\n{text}")
+    arrays = {"x": (np.array([0.4, 0.7, 1.5]),), "k": (np.array([2, 0, 5]),)}
+    there = {given.name: arrays[given.name] for given in program.inputs}
+    assert check(program, there, {"m": 3}).problem is None
 
 
 @pytest.mark.parametrize(
@@ -305,6 +323,17 @@ def test_places_that_data_decides(tmp_path: Path, step: str) -> None:
         "k": (np.array([4, 1, 0, 1]),),
     }
     assert check(program, arrays).problem is None
+
+
+def test_an_index_that_is_computed_keeps_its_brackets(tmp_path: Path) -> None:
+    """It is printed as ``(1 - n)*2 % n + 1``: a number in a formula may be a sum."""
+    text = (
+        "tol x: R [n]\nv = join([[2]], map(tol[1, n], 1 - j, [i, j]), 2)\n"
+        "twice = map(v, * * 2)\ny := x[twice[1, n + 1] % n + 1] * 2.0\n"
+    )
+    program = written(tmp_path, text)
+    assert "(1 - n) * 2 % n" in tolang(derivative(program))
+    assert problem_of(program, {"n": 3}) is None
 
 
 def test_names_do_not_matter(tmp_path: Path) -> None:

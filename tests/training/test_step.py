@@ -235,3 +235,30 @@ def test_steps_of_one_model_do_not_meddle() -> None:
     assert first["sgd"] == {
         group.title: str(group.figures.eops) for group in perceptron().training("sgd").groups("op")
     }
+
+
+def test_steps_are_compared() -> None:
+    """A wider network keeps more, and its optimiser holds more."""
+    narrow = model("a = MatMul(x, W1) y = Tanh(a)", "float[n, 4] y", ("W1", (8, 4))).training("adamw")
+    wide = model("a = MatMul(x, W1) y = Tanh(a)", "float[n, 6] y", ("W1", (8, 6))).training("adamw")
+    found = {one.metric: one for one in tolcost.diff(narrow, wide).rows if not one.part}
+    assert {"flops", "kept", "gradient_bytes", "state_bytes", "peak_bytes"} <= found.keys()
+    assert (str(found["kept"].old), str(found["kept"].new)) == ("16*n", "24*n")
+    assert all(one.claim.more for one in found.values())
+
+
+def test_nodes_with_graphs_inside() -> None:
+    """The weights that the graphs take from around are trained; which side runs is up to data."""
+    text = (
+        "s = ReduceSum <keepdims = 0> (x) zero = Constant <value = float {0}> () c = Greater(s, zero) "
+        "a = If (c) <then_branch = left () => (float[n, 4] t) { u = MatMul(x, W1) t = Tanh(u) }, "
+        "else_branch = right () => (float[n, 4] e) { e = MatMul(x, W2) }> y = MatMul(a, W3)"
+    )
+    step = model(text, "float[n, 4] y", ("W1", (8, 4)), ("W2", (8, 4)), ("W3", (4, 4))).training("sgd")
+    joint = study(step).training.joint
+    assert not joint.missing
+    assert set(joint.trained) == {"W1", "W2", "W3"}
+    assert [one.name for one in study(step).training.memory.kept] == ["c", "a"]
+    assert step.certainty("macs") == "upper bound"
+    forward, backward = (part.figures.macs for part in study(step).parts[:2])
+    assert (str(forward), str(backward)) == ("48*n", "96*n")

@@ -16,7 +16,20 @@ from math import comb, gcd, lcm
 
 from msgspec import Struct
 
-from tolcost.algebra.conditions import Cond, Constraints, Eq, Ge, Truth, eq, ge, map_cond, negate
+from tolcost.algebra.conditions import (
+    FALSE,
+    Cond,
+    Constraints,
+    Eq,
+    Ge,
+    Truth,
+    conj,
+    conjuncts,
+    eq,
+    ge,
+    map_cond,
+    negate,
+)
 from tolcost.algebra.piecewise import (
     PROVED,
     floordiv,
@@ -179,9 +192,11 @@ def _combine_congruences(constraints: Constraints, coordinates: Sequence[Symbol]
         if _NEVER in joint:
             return None
         if len(joint) < len(found):
-            whole = (eq(mod(atom(x) - one.residue, one.modulus)) for one in joint)
+            whole = conj(*[eq(mod(atom(x) - one.residue, one.modulus)) for one in joint])
+            if whole is FALSE:  # no number of the coordinate's range leaves this residue
+                return None
             kept = (a for a in constraints if a not in found)
-            constraints = (*kept, *(one for one in whole if isinstance(one, (Ge, Eq))))
+            constraints = (*kept, *(a for a in conjuncts([whole]) if isinstance(a, (Ge, Eq))))
     return constraints
 
 

@@ -264,18 +264,18 @@ class _Writer(Struct):
 
     def kept(self, node: Node) -> str:
         """Return a node in a place that does not say which space a number is in."""
-        return self.number(node) if isinstance(node, ir.Number) else self.node(node).text
+        return (self.number(node) if isinstance(node, ir.Number) else self.node(node)).text
 
-    def number(self, node: ir.Number) -> str:
+    def number(self, node: ir.Number) -> Printed:
         """Return a number with its space."""
         text, space = self.constant(node.value), node.type[0].space
         value = node.value
         if space == "R" and isinstance(value, Poly) and value.constant is not None:
-            return f"{text.text}.0"
+            return Printed(f"{text.text}.0", text.level)
         is_own = isinstance(value, (bool, float)) and space in ("B", "R")
         if is_own or (isinstance(value, Poly) and space == "Z"):
-            return text.text
-        return f"convert({text.text}, {self.space(space)})"
+            return text
+        return Printed(f"convert({text.text}, {self.space(space)})")
 
     def space(self, space: str) -> str:
         """Return the name of a space in an expression."""
@@ -287,9 +287,7 @@ class _Writer(Struct):
         beside = any(not isinstance(a, ir.Number) and a.type[0].space == node.space for a in args)
         comparing = FUNCTIONS[node.function].rule == "compare"
         texts = [
-            Printed(self.number(a))
-            if isinstance(a, ir.Number) and not beside and not comparing
-            else self.node(a)
+            self.number(a) if isinstance(a, ir.Number) and not beside and not comparing else self.node(a)
             for a in args
         ]
         sign = _SIGNS.get(node.function)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tolcost.cli import options
 from tolcost.cli.analyze import Request, lowered
 from tolcost.cli.output import deliver, screen
+from tolcost.cli.training import training_options
 from tolcost.pipeline import analyze_lowered
 from tolcost.platform import with_deep_stack
 from tolcost.result.compare import compare
@@ -29,6 +30,7 @@ COSTLIER, UNDECIDED = 1, 3
         "tolcost diff old.onnx new.onnx --dim batch=1 --assume 'seq <= 512'",
         "tolcost diff old.onnx new.onnx --format html --output diff.html",
         "tolcost diff old.onnx new.onnx --device h200",
+        "tolcost diff old.onnx new.onnx --train adamw",
     ),
 )
 @click.argument("old", metavar="OLD")
@@ -48,6 +50,7 @@ COSTLIER, UNDECIDED = 1, 3
 @options.specs_option
 @options.format_option(("text", "json", "md", "html"))
 @options.device_option
+@training_options
 @options.output_option
 def command(
     old: str,
@@ -60,6 +63,7 @@ def command(
     form: str,
     device: str | None,
     output: str | None,
+    train: tuple[str, Mapping[str, object]] | None,
 ) -> int:
     """Compare what two programs or models cost, for all lengths.
 
@@ -69,10 +73,12 @@ def command(
     kinds = {Path(file).suffix == ".onnx" for file in (old, new)}
     if len(kinds) > 1:
         raise click.UsageError("a program cannot be compared with a model")
+    if train is not None and kinds != {True}:
+        raise click.UsageError("--train is for models: a program has no step of training, but tolcost grad")
     numbers, equal = options.equated(dims)
     said, on = (*equal, *assume), options.read_device(device)
     if kinds == {True}:
-        costs = with_deep_stack(lambda: _models((old, new), numbers, said, shapes, specs))
+        costs = with_deep_stack(lambda: _models((old, new), numbers, said, shapes, specs, train))
     else:
         costs = _programs((old, new), numbers, said, Request.read(shapes, attrs, specs))
     before, after = (replace(cost, device=on) for cost in costs)
@@ -99,15 +105,17 @@ def _models(
     assume: tuple[str, ...],
     shapes: Sequence[str],
     specs: Sequence[str],
+    train: tuple[str, Mapping[str, object]] | None,
 ) -> Sequence[Located]:
     from tolcost.catalogue.specs import open_library
-    from tolcost.cli.model import read_dims, read_shapes
+    from tolcost.cli.model import read_dims, read_shapes, trained
     from tolcost.models.walking import Session
     from tolcost.result.model import Wanted, file_cost
 
     session = Session(open_library(specs))
     wanted = Wanted(read_dims(dims), read_shapes(shapes), assume=assume)
-    return [file_cost(Path(file), session, wanted) for file in files]
+    costs = [file_cost(Path(file), session, wanted) for file in files]
+    return costs if train is None else [trained(cost, train) for cost in costs]
 
 
 def _programs(

@@ -19,6 +19,7 @@ from tolcost.diagnostics import quoted, refuse
 from tolcost.models.walking import Session
 from tolcost.platform import with_deep_stack
 from tolcost.result import view
+from tolcost.result.cost import Cost
 from tolcost.result.metrics import Place, metric_named
 from tolcost.result.model import Wanted, file_cost, of_model
 from tolcost.result.model_table import BY, COLUMNS, DEPTH, SORTS, TableView
@@ -150,9 +151,8 @@ def command(
     if isinstance(given, ShownFile):
         cost = replace(cost, study=replace(cost.study, file=given.title))
     if train is not None:
-        plain, (optimizer, asked_of) = cost, train
-        study = with_deep_stack(lambda: plain.study.trained(optimizer, asked_of, plain.point))
-        cost = replace(cost, study=study)
+        plain, step = cost, train  # a type checker knows their types inside of the lambda
+        cost = with_deep_stack(lambda: trained(plain, step))
     cost = replace(cost, device=on, weights=weights)
     grown = with_deep_stack(lambda: options.grown(cost, sweeps, metrics))
     asked = None if metrics is None else frozenset(metrics)
@@ -167,6 +167,11 @@ def command(
         notes = node_notes(study, cost)
         write_whole(Path(annotate), annotated(path, *notes, study.model.graph.order))
     return _verdict(cost, allow_uncosted)
+
+
+def trained(cost: Cost, train: tuple[str, Mapping[str, object]]) -> Cost:
+    """Return the cost of a step of training of a model: with an optimiser, as asked."""
+    return replace(cost, study=cost.study.trained(*train, cost.point))
 
 
 def _refuse_other_figures(metrics: Iterable[str], place: Place) -> None:

@@ -6,10 +6,12 @@ outside, so that nothing is computed there.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tolcost.algebra import (
-    ONE,
     TRUE,
     Cond,
     Poly,
@@ -30,6 +32,7 @@ from tolcost.diagnostics import InternalError
 from tolcost.gradient.equations import (
     Apply,
     Choice,
+    Chosen,
     Equation,
     Expression,
     InSpace,
@@ -46,13 +49,26 @@ from tolcost.gradient.equations import (
     holds,
     restated,
     restated_index,
+    restated_scatter,
     settled,
     unproved,
+    zero_of,
 )
 from tolcost.gradient.inversion import largest
 from tolcost.gradient.places import linear
 
 Bound = list[tuple[Var, Node]]
+
+
+class Stored(Struct, frozen=True, eq=False):
+    """A node that has an array, or the part of it at fixed places of some coordinates.
+
+    ``order`` says which coordinates of the array its dimensions are.
+    """
+
+    node: Node
+    order: tuple[int, ...]
+    fixed: Mapping[int, Poly]
 
 
 class Emitting(Struct, eq=False):
@@ -63,18 +79,16 @@ class Emitting(Struct, eq=False):
     nodes: dict[Equation, Node] = field(default_factory=dict)
     tables: dict[Node, Node] = field(default_factory=dict)
     locals: dict[Local, Node] = field(default_factory=dict)
-    times: dict[Equation, int] = field(default_factory=dict)
-    """For an array that a loop has filled, its coordinate for the step, which comes first there."""
-    now: dict[Equation, tuple[Poly, Node]] = field(default_factory=dict)
-    """Inside of a loop, the arrays computed in this step: at which step, and their members at it."""
+    stored: dict[Equation, list[Stored]] = field(default_factory=dict)
+    """For an array of a loop, the nodes that have it, or a part of it: the last one that fits is read."""
 
     def array(self, array: Equation) -> None:
         """Bind the node of an array."""
         if array.given is not None:
             self.nodes[array] = self.given(array, array.given)
             return
-        value = array.value
-        node = self.scatter(array, value) if isinstance(value, Scattered) else self.laid_out(array)
+        is_put = isinstance(array.value, Scattered)
+        node = self.scattered(array, {}, self.bindings) if is_put else self.laid_out(array)
         self.nodes[array] = self.bound(array.name, node)
 
     def bound(self, name: str, node: Node) -> Node:
@@ -113,7 +127,7 @@ class Emitting(Struct, eq=False):
                 return self.kept_whole(ir.Reshape(self.nodes[value.array], (part,)), array.space)
             body = self.node(value, inner)
         else:
-            zero = Block((), self.kept(ir.Number(ONE * 0, kind), array.space))
+            zero = Block((), self.node(zero_of(array.space), inner))
             body = ir.Select(condition, self.block(value), zero, kind, array.span)
         kept = self.kept(body, array.space)
         type_ = (Part(domain.extents, array.space),)
@@ -122,7 +136,7 @@ class Emitting(Struct, eq=False):
     def is_in_order(self, read: ReadAt, domain: Nest) -> bool:
         """Whether an array has the elements of another one in row-major order, under another shape."""
         array = read.array
-        if array in self.now or array in self.times or len(self.nodes[array].type) > 1:
+        if self.stored.get(array) or len(self.nodes[array].type) > 1:
             return False
         before = self.nodes[array].type[0].shape
         at = [index for index in read.at if isinstance(index, Poly)]
@@ -148,16 +162,37 @@ class Emitting(Struct, eq=False):
             return ir.Number(node.value, numeric_type(space), node.span)
         return ir.Convert(node, numeric_type(space))
 
-    def scatter(self, array: Equation, value: Scattered) -> Node:
+    def scattered(self, array: Equation, fixed: Values, bindings: Bound) -> Node:
+        """Return an array into which numbers are put, at fixed places of some of its coordinates."""
+        value, values = array.value, dict(fixed)
+        assert isinstance(value, Scattered)
+        sizes, lead = largest_extents(array.domain), array.domain.first(value.around)
+        coords: dict[Symbol, Poly] = {}
+        for symbol, size in zip(lead.coords, sizes, strict=False):
+            if symbol not in fixed:
+                values[symbol] = made = coordinate(symbol.name, size)
+                coords[the_symbol(made)] = size
+        ranges = zip(lead.coords, lead.extents, strict=True)
+        ends = [ge(substitute(extent, values) - values[symbol]) for symbol, extent in ranges]
+        starts = [ge(place - 1) for place in fixed.values()]
+        guards = [*starts, *ends, *(substituted(guard, values) for guard in lead.guards)]
+        condition = all_of(unproved(guards, self.granted))
+        type_ = (Part(sizes[value.around :], array.space),)
+        own = Bound() if coords or condition is not TRUE else bindings
+        node = self.put_all(restated_scatter(value, values), type_, own)
+        if condition is not TRUE:
+            node = ir.Select(condition, Block(tuple(own), node), Block((), zeros(type_)), type_, array.span)
+            own = Bound()
+        if not coords:
+            return node
+        extents = tuple(coords.values())
+        whole = (Part((*extents, *type_[0].shape), array.space),)
+        return ir.Build(tuple(coords), extents, Block(tuple(own), node), whole, array.span)
+
+    def put_all(self, value: Scattered, type_: Type, bindings: Bound) -> Node:
         """Return a Fold that puts numbers into an array, one after the other."""
-        type_ = (Part(array.domain.extents, array.space),)
-        kind = numeric_type(array.space)
-        if value.start is None:
-            zeros, _ = array.domain.fresh()
-            body = Block((), ir.Number(ONE * 0, kind))
-            start: Node = ir.Build(zeros.coords, zeros.extents, body, type_)
-        else:
-            start = self.nodes[value.start.array]
+        kind = numeric_type(type_[0].space)
+        start = self.started(value, type_, bindings)
         domain, values = value.domain.fresh()
         accumulator = Var("t", type_)
         inner: Bound = []
@@ -176,9 +211,9 @@ class Emitting(Struct, eq=False):
         if value.adds:
             old = ir.Member(carried, tuple(at), kind, value.span)
             term = ir.Lambda("add", (old, term), value.within, kind, "data", value.span)
-        put: Node = ir.Put(carried, tuple(at), self.kept(term, array.space), type_, value.span)
+        put: Node = ir.Put(carried, tuple(at), self.kept(term, type_[0].space), type_, value.span)
         if not domain.coords:
-            self.bindings += inner
+            bindings += inner
             return put
         block = Block(tuple(inner), put)
         condition = all_of(unproved(domain.guards))
@@ -186,6 +221,24 @@ class Emitting(Struct, eq=False):
             unchanged = Block((), ir.Ref(accumulator, type_))
             block = Block((), ir.Select(condition, block, unchanged, type_, value.span))
         return ir.Fold(domain.coords, domain.extents, accumulator, start, block, type_, value.span)
+
+    def started(self, value: Scattered, type_: Type, bindings: Bound) -> Node:
+        """Return the array into which numbers are put first."""
+        if value.start is None:
+            return zeros(type_)
+        array, lead = value.start.array, value.start.at[: -len(type_[0].shape)]
+        if not lead and not self.stored.get(array):
+            return self.nodes[array]
+        rest = [coordinate("i", extent) for extent in type_[0].shape]
+        inner: Bound = []
+        there = replace(value.start, at=(*lead, *rest))
+        body = self.kept(self.member(there, inner, numeric_type(array.space)), type_[0].space)
+        made = ir.Build(
+            tuple(map(the_symbol, rest)), type_[0].shape, Block(tuple(inner), body), type_, value.span
+        )
+        var = Var("start", type_)
+        bindings.append((var, made))
+        return ir.Ref(var, type_)
 
     # ---- expressions ---------------------------------------------------------------------------
 
@@ -212,6 +265,9 @@ class Emitting(Struct, eq=False):
             case Choice():
                 sides = self.block(expr.then), self.block(expr.other)
                 return ir.Select(expr.condition, sides[0], sides[1], kind)
+            case Chosen():
+                chosen = self.node(expr.condition, bindings)
+                return ir.Select(chosen, self.block(expr.then), self.block(expr.other), kind)
             case InSpace():
                 value = self.node(expr.value, bindings)
                 return ir.Convert(value, kind, expr.bits, expr.within, expr.span)
@@ -230,13 +286,12 @@ class Emitting(Struct, eq=False):
     def member(self, expr: ReadAt, bindings: Bound, kind: Type) -> Node:
         """Return the number that an expression reads."""
         array, at = expr.array, expr.at
-        current = self.now.get(array)
-        if current is not None and at[array.time] == current[0]:
-            tol, at = current[1], (*at[: array.time], *at[array.time + 1 :])
+        for one in reversed(self.stored.get(array, ())):
+            if all(at[k] == place for k, place in one.fixed.items()):
+                tol, at = one.node, tuple([at[k] for k in one.order])
+                break
         else:
             tol = self.nodes[array]
-            if array in self.times:
-                at = (at[array.time], *at[: array.time], *at[array.time + 1 :])
         if not at:
             return tol
         indices = tuple([i if isinstance(i, Poly) else self.node(i, bindings) for i in at])
@@ -278,6 +333,22 @@ def rectangular(domain: Nest, facts: tuple[Cond, ...] = ()) -> tuple[Nest, Value
         extents.append(size)
     held = [*(substituted(guard, values) for guard in domain.guards), *guards]
     return Nest(tuple(coords), tuple(extents), unproved(held, facts)), values
+
+
+def largest_extents(domain: Nest) -> tuple[Poly, ...]:
+    """Return the extents of the smallest box around a domain."""
+    sizes: dict[Symbol, Poly] = {}
+    for symbol, extent in zip(domain.coords, domain.extents, strict=True):
+        sizes[symbol] = largest(extent, sizes)
+    return tuple(sizes.values())
+
+
+def zeros(type_: Type) -> Node:
+    """Return an array of zeros."""
+    (part,) = type_
+    coords = tuple([the_symbol(coordinate("i", extent)) for extent in part.shape])
+    zero = ir.Number(zero_of(part.space).value, numeric_type(part.space))
+    return ir.Build(coords, part.shape, Block((), zero), type_)
 
 
 def substituted(condition: Cond, values: Values) -> Cond:

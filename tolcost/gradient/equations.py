@@ -22,6 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tolcost.algebra import (
+    ONE,
     TRUE,
     Cond,
     Poly,
@@ -35,7 +36,7 @@ from tolcost.algebra import (
     substitute_cond,
     the_symbol,
 )
-from tolcost.algebra.conditions import conjuncts
+from tolcost.algebra.conditions import conjuncts, symbols_of_cond
 from tolcost.atoms.nodes import Charge, Constant, Node
 from tolcost.diagnostics import NOWHERE, Span
 from tolcost.spaces import Bounds
@@ -60,6 +61,12 @@ class Nest(Struct, frozen=True):
         more = [c for c in conditions if c is not TRUE and c not in self.guards]
         return replace(self, guards=(*self.guards, *more))
 
+    def first(self, count: int) -> Nest:
+        """Return the domain of the first coordinates alone."""
+        rest = self.coords[count:]
+        guards = tuple([guard for guard in self.guards if symbols_of_cond(guard).isdisjoint(rest)])
+        return Nest(self.coords[:count], self.extents[:count], guards)
+
     @property
     def at(self) -> tuple[Poly, ...]:
         """The coordinates as indices."""
@@ -82,13 +89,21 @@ class Nest(Struct, frozen=True):
         return Nest(tuple(coords), tuple(extents), guards), renamed
 
 
-class Loop(Struct, frozen=True, eq=False):
+class Loop(Struct, eq=False):
     """A loop that carries a state: its arrays have a coordinate for the step, and read earlier ones.
 
-    The adjoint of a loop is a loop that goes from the last step to the first (``is_backward``).
+    ``time`` says which of their coordinates it is.  The adjoint of a loop is a loop that goes from the last
+    step to the first (``is_backward``).
     """
 
+    time: int
+    outer: Loop | None = None
     is_backward: bool = False
+
+    @property
+    def around(self) -> tuple[Loop, ...]:
+        """The loop and those around it, outermost first."""
+        return (*(() if self.outer is None else self.outer.around), self)
 
 
 class Equation(Struct, eq=False):
@@ -103,10 +118,23 @@ class Equation(Struct, eq=False):
     """Which component of a given list it is; None for a value that is no list."""
     span: Span = NOWHERE
     loop: Loop | None = None
-    time: int = 0
-    """Which coordinate is the step of the loop."""
+    """The innermost loop whose steps compute it."""
     is_state: bool = False
     """Whether it is what the loop carries from step to step."""
+
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        """The loops whose steps compute it, outermost first."""
+        return () if self.loop is None else self.loop.around
+
+    @property
+    def places(self) -> Nest:
+        """The places at which its definition is computed."""
+        value = self.value
+        if not isinstance(value, Scattered):
+            return self.domain
+        inner = self.domain.first(value.around).over(value.domain.coords, value.domain.extents)
+        return inner.where(*value.domain.guards)
 
 
 class Static(Struct, frozen=True, eq=False):
@@ -147,6 +175,19 @@ class Choice(Struct, frozen=True, eq=False):
     """One of two numbers by a condition on lengths and coordinates; only this one is computed."""
 
     condition: Cond
+    then: Expression
+    other: Expression
+
+    @property
+    def space(self) -> str:
+        """The space of both."""
+        return self.then.space
+
+
+class Chosen(Struct, frozen=True, eq=False):
+    """One of two numbers by a truth value that data decides; only this one is computed."""
+
+    condition: Expression
     then: Expression
     other: Expression
 
@@ -212,7 +253,8 @@ class LetName(Struct, frozen=True, eq=False):
 class Scattered(Struct, frozen=True, eq=False):
     """A whole array: ``start``, with the numbers of a domain put at places, one after the other.
 
-    Each is added to what is there, or takes its place.
+    Each is added to what is there, or takes its place.  The first coordinates of the array, as many as
+    ``around``, are around all this: for each of their values there is an array of the others.
     """
 
     domain: Nest
@@ -222,9 +264,10 @@ class Scattered(Struct, frozen=True, eq=False):
     within: str
     span: Span = NOWHERE
     adds: bool = True
+    around: int = 0
 
 
-Expression: TypeAlias = Static | ReadAt | Apply | Choice | InSpace | Reduction | Let | LetName
+Expression: TypeAlias = Static | ReadAt | Apply | Choice | Chosen | InSpace | Reduction | Let | LetName
 
 
 def parts(expr: Expression | Scattered) -> tuple[Expression, ...]:
@@ -236,6 +279,8 @@ def parts(expr: Expression | Scattered) -> tuple[Expression, ...]:
             return expr.args
         case Choice():
             return expr.then, expr.other
+        case Chosen():
+            return expr.condition, expr.then, expr.other
         case InSpace():
             return (expr.value,)
         case Reduction():
@@ -278,6 +323,8 @@ def rebuilt(expr: Expression, change: Callable[[Expression], Expression], values
         case Choice():
             condition = substitute_cond(expr.condition, values)
             return Choice(condition, change(expr.then), change(expr.other))
+        case Chosen():
+            return Chosen(change(expr.condition), change(expr.then), change(expr.other))
         case InSpace():
             return replace(expr, value=change(expr.value))
         case Let():
@@ -301,9 +348,35 @@ def restated(expr: Expression, values: Values) -> Expression:
     return replace(expr, domain=domain, start=start, body=restated(expr.body, renamed))
 
 
+def restated_scatter(value: Scattered, values: Values) -> Scattered:
+    """Return what is put at places with other values for the coordinates around it."""
+    domain, renamed = value.domain.fresh(values)
+    start = None if value.start is None else replace(value.start, at=_indices(value.start.at, values))
+    return replace(
+        value, domain=domain, start=start, at=_indices(value.at, renamed), body=restated(value.body, renamed)
+    )
+
+
+def _indices(at: Subscripts, values: Values) -> Subscripts:
+    return tuple([restated_index(index, values) for index in at])
+
+
 def restated_index(index: Poly | Expression, values: Values) -> Poly | Expression:
     """Return an index with other values for coordinates."""
     return substitute(index, values) if isinstance(index, Poly) else restated(index, values)
+
+
+def zero_of(space: str) -> Static:
+    """Return the 0 of a space, which of truth values is false."""
+    return Static(False if space == "B" else ONE * 0, space)
+
+
+def where_chosen(value: Expression, sides: Iterable[tuple[Expression, bool]]) -> Expression:
+    """Return a number where data makes some choices, each for its first or its other side; elsewhere 0."""
+    zero = zero_of(value.space)
+    for condition, is_first in sides:
+        value = Chosen(condition, value, zero) if is_first else Chosen(condition, zero, value)
+    return value
 
 
 def is_static(expr: Expression) -> bool:

@@ -15,8 +15,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tolcost.algebra import (
+    TRUE,
     Cond,
     Poly,
+    Symbol,
     atom,
     conj,
     coordinate,
@@ -35,6 +37,7 @@ from tolcost.diagnostics import NOWHERE, Span, refuse
 from tolcost.gradient.equations import (
     Apply,
     Choice,
+    Chosen,
     Equation,
     Expression,
     InSpace,
@@ -49,7 +52,10 @@ from tolcost.gradient.equations import (
     is_static,
     rebuilt,
     restated,
+    restated_scatter,
+    where_chosen,
 )
+from tolcost.gradient.inversion import largest
 from tolcost.gradient.places import digits, linear, reshaped
 from tolcost.gradient.steps import FoldStep, PutStep, harmless, steps_of
 from tolcost.spaces import ALL, bounds_of, join_spaces, kind_of
@@ -101,7 +107,8 @@ class _Flattening(Struct, eq=False):
     inputs: dict[str, tuple[Equation, ...]] = field(default_factory=dict)
     values: dict[Var, Views] = field(default_factory=dict)
     hint: str = ""
-    is_in_loop: bool = False
+    chosen: tuple[tuple[Expression, bool, Nest], ...] = ()
+    """The choices by data around, the innermost first: whether this is the first side, and where."""
     outputs: set[Equation] = field(default_factory=set)
 
     # ---- blocks and arrays -----------------------------------------------------------------
@@ -126,6 +133,11 @@ class _Flattening(Struct, eq=False):
         self, name: str, domain: Nest, value: Expression | Scattered, space: str, span: Span = NOWHERE
     ) -> Equation:
         """Add an array that an expression defines."""
+        if self.chosen and isinstance(value, Scattered):
+            message = "a `put` at places that data decides has no derivative yet in a choice by data"
+            refuse(UNKNOWN, message, span)
+        if not isinstance(value, Scattered):
+            value = self.where_taken(value, domain)
         made = Equation(name, family(space), domain, value, span=span)
         self.arrays.append(made)
         return made
@@ -258,12 +270,9 @@ class _Flattening(Struct, eq=False):
     def put(self, node: ir.Put, operands: Sequence[Views], around: Nest) -> Views:
         tol, *computed, value = operands
         if computed:
-            if around.coords:
-                message = "a `put` at a place that data decides has no derivative yet inside a map or a loop"
-                refuse(UNKNOWN, message, node.span)
-            places, once = self.index(node.at, computed), Nest()
+            places, once, span = self.index(node.at, computed), Nest(), node.span
             pairs = zip(tol, value, strict=True)
-            return tuple([self.written(t, once, places, v, node.span, False, t.space) for t, v in pairs])
+            return tuple([self.written(t, once, places, v, around, span, False, t.space) for t, v in pairs])
         at = cast("tuple[Poly, ...]", node.at)
 
         def replaced(old: ElementView, new: ElementView) -> ElementView:
@@ -296,13 +305,9 @@ class _Flattening(Struct, eq=False):
         return tuple(map(chosen, then, other, node.type))
 
     def chosen_by_number(self, node: ir.Select, condition: Expression, around: Nest) -> Views:
-        """Return a choice by a static number that is no polynomial as a ``where``.
-
-        A choice by data is refused: what is not computed may not be a number, and 0 times it is not 0.
-        """
+        """Return a choice by a number: a ``where`` if it is static, if no polynomial."""
         if not is_static(condition):
-            message = "a choice by data of what to compute has no derivative yet"
-            refuse(UNKNOWN, message, node.span, "`where` computes both sides, and has one")
+            return self.chosen_by_data(node, condition, around)
         then, other = self.inside(node.then, around), self.inside(node.other, around)
         made: list[ElementView] = []
         for one, two, part in zip(then, other, node.type, strict=True):
@@ -315,6 +320,35 @@ class _Flattening(Struct, eq=False):
             (view,) = self.applied("where", sides, where, part.space, inner)
             made.append(_inside(view, own, part.shape, around))
         return tuple(made)
+
+    def chosen_by_data(self, node: ir.Select, condition: Expression, around: Nest) -> Views:
+        """Return a choice of what to compute: the arrays of a side are 0 where it is not taken.
+
+        What is not computed may not be a number, and 0 times it is not 0.
+        """
+        sides = []
+        for block, is_first in ((node.then, True), (node.other, False)):
+            self.chosen = ((condition, is_first, around), *self.chosen)
+            sides.append(self.inside(block, around))
+            self.chosen = self.chosen[1:]
+
+        def picked(one: ElementView, two: ElementView, part: ir.Part) -> ElementView:
+            def element(at: Subscripts) -> Expression:
+                both = (_cast(view.element(at), part.space) for view in (one, two))
+                return Chosen(condition, *both)
+
+            return ElementView(part.shape, part.space, element, around)
+
+        return tuple(map(picked, *sides, node.type))
+
+    def where_taken(self, value: Expression, domain: Nest) -> Expression:
+        """Return a number of a domain where data takes the sides of choices that it is in."""
+        inside = [
+            (condition, is_first)
+            for condition, is_first, around in self.chosen
+            if domain.coords[: len(around.coords)] == around.coords
+        ]
+        return where_chosen(value, inside)
 
     # ---- ranges ----------------------------------------------------------------------------
 
@@ -344,22 +378,23 @@ class _Flattening(Struct, eq=False):
         """Return what a loop ends with that carries a state from step to step.
 
         Each component of the state becomes an array with a coordinate for the step: the state before each
-        step, and after the last one.
+        step, and after the last one.  Where later ranges depend on earlier coordinates, there is a step for
+        each place of the box around them, and outside of the ranges the state stays what it is.
         """
         if node.ends is not None:
             refuse(UNKNOWN, "a loop that data ends has no derivative yet", node.span)
-        if self.is_in_loop:
-            refuse(UNKNOWN, "a loop that carries a state has no derivative yet inside of another", node.span)
-        own = set(node.coords)
-        if any(not extent.free.isdisjoint(own) for extent in node.extents):
-            refuse(UNKNOWN, "a loop over a range that is no box has no derivative yet", node.span)
-        loop, time, name = Loop(), len(around.coords), self.hint or "state"
-        count = product_of(node.extents)
+        own, name = set(node.coords), self.hint or "state"
+        loop = Loop(time := len(around.coords))
+        sizes: dict[Symbol, Poly] = {}
+        for symbol, extent in zip(node.coords, node.extents, strict=True):
+            sizes[symbol] = largest(extent, sizes)
+        box = tuple(sizes.values())
+        count = product_of(box)
         step = the_symbol(coordinate("s", count + 1))
         before = around.over((step,), (count + 1,))
         inner = around.over(node.coords, node.extents)
-        now = linear(inner.at[time:], node.extents) + 1
-        last = dict(zip(node.coords, digits(atom(step) - 2, node.extents), strict=True))
+        now = linear(inner.at[time:], box) + 1
+        last = dict(zip(node.coords, digits(atom(step) - 2, box), strict=True))
         if len(node.coords) > 1 and any(
             not p.free.isdisjoint(own) for t in node.accumulator.type for p in t.shape
         ):
@@ -369,7 +404,7 @@ class _Flattening(Struct, eq=False):
             shape = tuple([substitute(p, dict.fromkeys(own, atom(step))) for p in part.shape])
             rest = _range_over(shape)
             domain = before.over(rest.coords, rest.extents)
-            state = Equation(name, family(part.space), domain, None, None, None, node.span, loop, time, True)
+            state = Equation(name, family(part.space), domain, None, None, None, node.span, loop, True)
             self.arrays.append(state)
             states.append(state)
             rests.append(rest)
@@ -380,21 +415,27 @@ class _Flattening(Struct, eq=False):
             )
 
         self.values[node.accumulator] = tuple(map(carried, states, node.accumulator.type))
-        first, self.is_in_loop = len(self.arrays), True
+        first = len(self.arrays)
         found = self.inside(node.body, inner)
-        self.is_in_loop = False
         made = [
             array for array in self.arrays[first:] if array.domain.coords[: len(inner.coords)] == inner.coords
         ]
-        timed = dict.fromkeys(made, node.extents)
+        timed = dict.fromkeys(made, box)
+        ranges = zip(node.coords, node.extents, box, strict=True)
+        is_inside = conj(*[ge(substitute(e, last) - last[s]) for s, e, size in ranges if e is not size])
         for state, rest, one, view in zip(states, rests, start, found, strict=True):
             after = restated(_cast(view.element(rest.at), state.space), last)
-            value = Choice(eq(atom(step) - 1), _cast(one.element(rest.at), state.space), after)
-            state.value = _retimed(value, timed, time)
+            same = ReadAt(state, (*around.at, atom(step) - 1, *rest.at))
+            kept = after if is_inside is TRUE else Choice(is_inside, after, same)
+            value = Choice(eq(atom(step) - 1), _cast(one.element(rest.at), state.space), kept)
+            state.value = self.where_taken(_retimed(value, timed, time), state.domain)
+        for inside in {one for array in made for one in array.loops}:
+            inside.time -= len(node.coords) - 1
+            inside.outer = inside.outer or loop
         for array in made:
             if len(node.coords) > 1:
-                _use_one_step(array, node, count, timed, time)
-            array.loop, array.time = loop, time
+                _use_one_step(array, node, box, timed, time)
+            array.loop = array.loop or loop
 
         def ended(state: Equation, part: ir.Part) -> ElementView:
             return ElementView(
@@ -422,14 +463,13 @@ class _Flattening(Struct, eq=False):
 
     def scattered(self, node: ir.Fold, step: PutStep, start: ElementView, around: Nest) -> ElementView:
         """Return an array into which a step puts terms at places."""
-        if around.coords:
-            refuse(UNKNOWN, "a loop that puts into a ToL has no derivative yet inside a map", node.span)
         inner = replace(around.over(node.coords, node.extents), guards=(*around.guards, *step.guards))
         self.block(step.bindings, (), inner)
         values = self.block((), (*[i for i in step.at if not isinstance(i, Poly)], step.term), inner)
         at = self.index(step.at, values[:-1])
         steps = Nest(node.coords, node.extents, step.guards)
-        return self.written(start, steps, at, values[-1][0], node.span, step.function == "add", step.within)
+        adds = step.function == "add"
+        return self.written(start, steps, at, values[-1][0], around, node.span, adds, step.within)
 
     def written(
         self,
@@ -437,6 +477,7 @@ class _Flattening(Struct, eq=False):
         steps: Nest,
         at: Subscripts,
         term: ElementView,
+        around: Nest,
         span: Span,
         adds: bool,
         within: str,
@@ -445,9 +486,11 @@ class _Flattening(Struct, eq=False):
         first = self.lay_out(start, "start")
         whole, rest = _range_over(start.shape), _range_over(term.shape)
         steps = steps.over(rest.coords, rest.extents)
-        read, there = ReadAt(first, whole.at), (*at, *rest.at)
-        value = Scattered(steps, read, there, term.element(rest.at), within, span, adds)
-        return _whole(self.array(self.hint or "t", whole, value, start.space, span))
+        read, there = ReadAt(first, (*start.around.at, *whole.at)), (*at, *rest.at)
+        value = Scattered(steps, read, there, term.element(rest.at), within, span, adds, len(around.coords))
+        domain = around.over(whole.coords, whole.extents)
+        made = self.array(self.hint or "t", domain, value, start.space, span)
+        return ElementView(start.shape, made.space, lambda at: ReadAt(made, (*around.at, *at)), around, made)
 
 
 _UNNAMED = frozenset(("", "t"))
@@ -456,20 +499,36 @@ _UNNAMED = frozenset(("", "t"))
 
 
 def _use_one_step(
-    array: Equation, node: ir.Fold, count: Poly, timed: Mapping[Equation, tuple[Poly, ...]], time: int
+    array: Equation,
+    node: ir.Fold,
+    box: tuple[Poly, ...],
+    timed: Mapping[Equation, tuple[Poly, ...]],
+    time: int,
 ) -> None:
     """Give an array of a loop over several coordinates one coordinate for the step instead."""
+    count = product_of(box)
     step = the_symbol(coordinate("s", count))
-    values = dict(zip(node.coords, digits(atom(step) - 1, node.extents), strict=True))
+    values = dict(zip(node.coords, digits(atom(step) - 1, box), strict=True))
     rest = time + len(node.coords)
-    domain = array.domain
+    domain, ranges = array.domain, zip(node.coords, node.extents, box, strict=True)
     around = Nest(domain.coords[:time], domain.extents[:time])
     own, renamed = Nest(domain.coords[rest:], domain.extents[rest:]).fresh(values)
-    guards = tuple([substitute_cond(guard, renamed) for guard in domain.guards])
+    inside = [ge(substitute(e, values) - values[s]) for s, e, size in ranges if e is not size]
+    guards = (*(substitute_cond(guard, renamed) for guard in domain.guards), *inside)
     array.domain = replace(around.over((step,), (count,)).over(own.coords, own.extents), guards=guards)
-    if isinstance(array.value, Scattered) or array.value is None:
-        refuse(UNKNOWN, "a loop that puts into a ToL has no derivative yet inside of another", node.span)
-    array.value = _retimed(restated(array.value, renamed), timed, time)
+    if isinstance(array.value, Scattered):
+        moved = restated_scatter(array.value, renamed)
+        fewer = len(node.coords) - 1
+        array.value = replace(_retimed_scatter(moved, timed, time), around=moved.around - fewer)
+    elif array.value is not None:
+        array.value = _retimed(restated(array.value, renamed), timed, time)
+
+
+def _retimed_scatter(value: Scattered, timed: Mapping[Equation, tuple[Poly, ...]], time: int) -> Scattered:
+    """Return what is put at places by what reads the arrays of a loop by one coordinate for the step."""
+    at = tuple([one if isinstance(one, Poly) else _retimed(one, timed, time) for one in value.at])
+    start = None if value.start is None else cast(ReadAt, _retimed(value.start, timed, time))
+    return replace(value, at=at, start=start, body=_retimed(value.body, timed, time))
 
 
 def _retimed(expr: Expression, timed: Mapping[Equation, tuple[Poly, ...]], time: int) -> Expression:

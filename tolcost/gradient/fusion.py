@@ -32,19 +32,23 @@ Moves: TypeAlias = Callable[[ReadAt, Nest], bool]
 """Whether the definition of what is read in a domain moves there."""
 
 
+ReadsOf: TypeAlias = Callable[[Equation], Iterable[ReadAt]]
+"""The reads of an array's definition that count."""
+
+
 def needed(outputs: Iterable[Equation]) -> list[Equation]:
     """Return the arrays that outputs need, each after those that it reads."""
     return list(parts_first(outputs, lambda array: [read.array for read in reads(array)][::-1]))
 
 
-def groups(outputs: Iterable[Equation]) -> list[list[Equation]]:
+def groups(outputs: Iterable[Equation], reads_of: ReadsOf = reads) -> list[list[Equation]]:
     """Return the arrays that outputs need, in an order of evaluation; a loop of them is one group."""
     number: dict[Equation, int] = {}
     low: dict[Equation, int] = {}
     open_: list[Equation] = []
     found: list[list[Equation]] = []
     for top in outputs:
-        pending = [(top, iter(list(reads(top))))] if top not in number else []
+        pending = [(top, iter(list(reads_of(top))))] if top not in number else []
         while pending:
             array, rest = pending[-1]
             if array not in number:
@@ -52,10 +56,10 @@ def groups(outputs: Iterable[Equation]) -> list[list[Equation]]:
                 open_.append(array)
             entered = next((read.array for read in rest if read.array not in number), None)
             if entered is not None:
-                pending.append((entered, iter(list(reads(entered)))))
+                pending.append((entered, iter(list(reads_of(entered)))))
                 continue
             waiting = set(open_)
-            low[array] = min([low[array], *(low[r.array] for r in reads(array) if r.array in waiting)])
+            low[array] = min([low[array], *(low[r.array] for r in reads_of(array) if r.array in waiting)])
             pending.pop()
             if low[array] == number[array]:
                 at = open_.index(array)
@@ -108,8 +112,9 @@ def _move_into(array: Equation, moves: Moves) -> None:
     """Replace reads in the definition of an array by the definitions of what is read."""
     value = array.value
     if isinstance(value, Scattered):
-        at = tuple([i if isinstance(i, Poly) else _moved(i, value.domain, moves) for i in value.at])
-        array.value = replace(value, at=at, body=_moved(value.body, value.domain, moves))
+        places = array.places
+        at = tuple([i if isinstance(i, Poly) else _moved(i, places, moves) for i in value.at])
+        array.value = replace(value, at=at, body=_moved(value.body, places, moves))
     elif value is not None:
         array.value = _moved(value, array.domain, moves)
 

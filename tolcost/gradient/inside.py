@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from tolcost.algebra import ONE, Poly
 from tolcost.gradient.equations import (
     Apply,
+    Chosen,
     Equation,
     Expression,
     ReadAt,
@@ -25,25 +26,32 @@ from tolcost.gradient.equations import (
 
 
 def keep_inside(arrays: Sequence[Equation]) -> None:
-    """Change the definitions of arrays, which come after what they read."""
+    """Change the definitions of arrays; in loops, they may be read before they are defined."""
     left_out: set[Equation] = set()
-    for array in reversed(arrays):
-        value = array.value
-        if isinstance(value, Scattered):
-            body = _inside(value.body, array in left_out, left_out)
-            array.value = replace(value, body=body)
-        elif value is not None:
-            array.value = _inside(value, array in left_out, left_out)
+    size, kept = -1, dict[Equation, Expression | Scattered]()
+    while size != len(left_out):  # once more after the last array was found
+        size = len(left_out)
+        for array in reversed(arrays):
+            value = array.value
+            if isinstance(value, Scattered):
+                kept[array] = replace(value, body=_inside(value.body, array in left_out, left_out))
+            elif value is not None:
+                kept[array] = _inside(value, array in left_out, left_out)
+    for array, found in kept.items():
+        array.value = found
 
 
 def _inside(expr: Expression, may_be: bool, left_out: set[Equation]) -> Expression:
     """Change the reads of what may be left out, and note which arrays they read."""
-    if not may_be and not any(isinstance(part, Apply) and part.function == "where" for part in walk(expr)):
+    if not may_be and not any(map(_chooses, walk(expr))):
         return expr
     if isinstance(expr, ReadAt) and may_be:
         left_out.add(expr.array)
         ends = zip(expr.at, expr.array.domain.extents, strict=True)
         return replace(expr, at=tuple([_nearest(index, extent) for index, extent in ends]))
+    if isinstance(expr, Chosen):
+        condition = _inside(expr.condition, may_be, left_out)
+        return Chosen(condition, *(_inside(side, True, left_out) for side in (expr.then, expr.other)))
     if isinstance(expr, Apply) and expr.function == "where":
         condition, *sides = expr.args
         kept = [_inside(side, True, left_out) for side in sides]
@@ -52,6 +60,11 @@ def _inside(expr: Expression, may_be: bool, left_out: set[Equation]) -> Expressi
         start, body = (_inside(part, may_be, left_out) for part in (expr.start, expr.body))
         return replace(expr, start=start, body=body)
     return rebuilt(expr, lambda part: _inside(part, may_be, left_out), {})
+
+
+def _chooses(expr: Expression | Scattered) -> bool:
+    """Whether data may leave out a part of an expression."""
+    return isinstance(expr, Chosen) or (isinstance(expr, Apply) and expr.function == "where")
 
 
 def _nearest(index: Poly | Expression, extent: Poly) -> Poly | Expression:

@@ -16,13 +16,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tolcost.algebra import ONE, Cond, Poly, contradict, negate
-from tolcost.atoms.kit import reached
+from tolcost.atoms.kit import parts_first, reached
 from tolcost.atoms.nodes import Constant, Input, Part
 from tolcost.diagnostics import NOWHERE, Span, refuse
 from tolcost.elementary import FUNCTIONS
 from tolcost.gradient.equations import (
     Apply,
     Choice,
+    Chosen,
     Equation,
     Expression,
     InSpace,
@@ -38,7 +39,10 @@ from tolcost.gradient.equations import (
     reads,
     rebuilt,
     restated,
+    restated_index,
+    restated_scatter,
     walk,
+    where_chosen,
 )
 from tolcost.gradient.flatten import UNKNOWN, Flat, family
 from tolcost.gradient.inside import keep_inside
@@ -89,14 +93,13 @@ def reverse(
                 given = Input(called, (Part(array.domain.extents, space),))
                 inputs.append(given)
                 work.cotangents[array] = Equation(called, space, array.domain, given=given)
-    loops: set[Loop] = set()
-    for array in reversed(flat.arrays):
-        if array.loop is not None:
-            if array.loop not in loops:
-                loops.add(array.loop)
-                work.visit_loop([a for a in flat.arrays if a.loop is array.loop and a in work.active])
-        elif array in work.active:
-            work.visit(array)
+    for is_loop, arrays in reversed(_units(flat.arrays)):
+        there = [array for array in arrays if array in work.active]
+        if is_loop:
+            work.visit_loop(there)
+        else:
+            for array in there:
+                work.visit(array)
     gradients = {name: tuple([work.adjoints.get(array) for array in flat.inputs[name]]) for name in wanted}
     return Reversed(tuple(inputs), gradients)
 
@@ -112,6 +115,23 @@ def _active(arrays: Iterable[Equation], leaves: set[Equation]) -> set[Equation]:
             if is_open and any(read.array in active for read in reads(array)):
                 active.add(array)
     return active
+
+
+def _units(arrays: Sequence[Equation]) -> list[tuple[bool, list[Equation]]]:
+    """Return single arrays, and the arrays of each outermost loop, in an order of evaluation."""
+    members: dict[Equation | Loop, list[Equation]] = {}
+
+    def unit(array: Equation) -> Equation | Loop:
+        return array.loops[0] if array.loops else array
+
+    for array in arrays:
+        members.setdefault(unit(array), []).append(array)
+
+    def read_by(one: Equation | Loop) -> list[Equation | Loop]:
+        found = dict.fromkeys([unit(read.array) for array in members[one] for read in reads(array)])
+        return [other for other in found if other is not one]
+
+    return [(isinstance(one, Loop), members[one]) for one in parts_first(members, read_by)]
 
 
 def _is_differentiable(array: Equation) -> bool:
@@ -132,9 +152,12 @@ class _Reversing(Struct, eq=False):
     space: str = "R"
     span: Span = NOWHERE
     hint: str = "t"
+    chosen: tuple[tuple[Expression, bool], ...] = ()
+    """The choices by data around, the innermost first, with whether this is their first side."""
     loop: Loop | None = None
     """The loop whose adjoints are being made, if any."""
-    time: int = 0
+    backward: dict[Loop, Loop] = field(default_factory=dict)
+    """For each loop of the values, that of the adjoints."""
 
     def visit(self, array: Equation) -> None:
         """Sum the adjoint of an array, and pass it on to what the array is computed from."""
@@ -154,30 +177,36 @@ class _Reversing(Struct, eq=False):
             return (one for one in read_here if one in self.active and one in arrays)
 
         live = set(reached((array for array in arrays if array in self.contributions), carried))
-        self.loop = Loop(is_backward=True)
         for array in live:
             if kind_of(array.space) == "C":
                 refuse(UNKNOWN, "complex numbers have no derivative yet", array.span)
             domain, _ = array.domain.fresh()
             made = Equation(f"d_{array.name}", family(array.space), domain, span=array.span)
-            made.loop, made.time, made.is_state = self.loop, array.time, array.is_state
+            made.loop, made.is_state = self.reversed_loop(array.loop), array.is_state
             self.adjoints[array] = made
         for array in reversed(arrays):
             if array in live:
+                self.loop = self.reversed_loop(array.loop)
                 self.pass_on(array, self.adjoints[array])
         for array in arrays:
             if array in live:
                 adjoint = self.adjoints[array]
-                self.time = array.time
+                self.loop = adjoint.loop
                 found = self.total(array, adjoint.domain, adjoint.name)
                 adjoint.value = Static(ONE * 0, adjoint.space) if found is None else found
         self.loop = None
 
+    def reversed_loop(self, loop: Loop | None) -> Loop | None:
+        """Return the loop of the adjoints of a loop's arrays."""
+        if loop is not None and loop not in self.backward:
+            self.backward[loop] = Loop(loop.time, self.reversed_loop(loop.outer), True)
+        return None if loop is None else self.backward[loop]
+
     def pass_on(self, array: Equation, adjoint: Equation) -> None:
         """Pass the adjoint of an array on to what the array is computed from."""
-        self.hint, self.time = f"d_{array.name}", array.time
+        self.hint = f"d_{array.name}"
         if isinstance(array.value, Scattered):
-            self.scattered(array.value, adjoint)
+            self.scattered(array, array.value, adjoint)
         elif array.value is not None:
             self.at(array.domain, array.span)
             self.spread(array.value, ReadAt(adjoint, array.domain.at), ReadAt(array, array.domain.at), array)
@@ -199,6 +228,12 @@ class _Reversing(Struct, eq=False):
                     self.domain = domain.where(holds_)
                     self.spread(side, dy, y, array)
                 self.domain = domain
+            case Chosen():
+                for side, is_first in ((expr.then, True), (expr.other, False)):
+                    if self.is_active(side):
+                        self.chosen = ((expr.condition, is_first), *self.chosen)
+                        self.spread(side, self.make(dy), y, array)
+                        self.chosen = self.chosen[1:]
             case InSpace():
                 if not expr.bits and is_real(expr.space) and is_real(expr.value.space):
                     self.spread(expr.value, _cast(dy, family(expr.value.space)), y, array)
@@ -284,35 +319,37 @@ class _Reversing(Struct, eq=False):
         """Return a number where a value is the result, and 0 elsewhere."""
         return self.apply("where", (self.apply("eq", (value, y)), then, self.zero()))
 
-    def scattered(self, value: Scattered, adjoint: Equation) -> None:
+    def scattered(self, array: Equation, value: Scattered, adjoint: Equation) -> None:
         """Pass an adjoint on from an array into which numbers were put."""
         self.at(adjoint.domain, value.span)
         self.space = adjoint.space
-        whole = adjoint.domain.at
-        kept = ReadAt(adjoint, whole)
+        moved = dict(zip(array.domain.coords, adjoint.domain.at, strict=True))
+        here = restated_scatter(value, moved)
+        kept = ReadAt(adjoint, adjoint.domain.at)
         if value.start is not None and value.start.array in self.active:
             if not value.adds:  # what was replaced gets nothing
-                zeros = Scattered(value.domain, kept, value.at, self.zero(), adjoint.space, value.span, False)
-                kept = self.make(zeros)
-            self.contribute(replace(value.start, at=whole), kept)
-        here = ReadAt(adjoint, value.at)
-        dy: Expression = here
+                kept = self.make(replace(here, start=kept, body=self.zero(), within=adjoint.space))
+            self.contribute(cast(ReadAt, here.start), kept)
+        there = ReadAt(adjoint, (*array.domain.at[: value.around], *value.at))
+        dy: Expression = there
         if not value.adds and value.domain.coords and self.is_active(value.body):
-            dy = self.where_last(value, adjoint, here)
-        self.at(value.domain, value.span)
-        self.spread(value.body, dy, here, adjoint)
+            dy = self.where_last(array, value, adjoint, there)
+        self.at(array.places, value.span)
+        self.spread(value.body, dy, there, adjoint)
 
-    def where_last(self, value: Scattered, adjoint: Equation, here: ReadAt) -> Expression:
+    def where_last(self, array: Equation, value: Scattered, adjoint: Equation, there: ReadAt) -> Expression:
         """Return an adjoint for numbers that took a place in turn: only the last one is still there."""
         domain = value.domain
         if any(not extent.free.isdisjoint(domain.coords) for extent in domain.extents):
             refuse(UNKNOWN, "`put` over a range that is no box has no derivative yet", value.span)
         number = Static(linear(domain.at, domain.extents) + 1, "Z")
-        turns = Scattered(domain, None, value.at, number, "Z", value.span, False)
-        last = Equation("last", "Z", adjoint.domain.fresh()[0], turns, span=value.span)
-        self.at(domain, value.span)
+        fresh, moved = array.domain.fresh()
+        turns = restated_scatter(replace(value, start=None, body=number, within="Z"), moved)
+        last = self.array("last", "Z", fresh, turns, value.span)
+        self.at(array.places, value.span)
         self.space = adjoint.space
-        return self.apply("where", (self.apply("eq", (ReadAt(last, value.at), number)), here, self.zero()))
+        same = self.apply("eq", (replace(there, array=last), number))
+        return self.apply("where", (same, there, self.zero()))
 
     # ---- making numbers ------------------------------------------------------------------------
 
@@ -327,6 +364,8 @@ class _Reversing(Struct, eq=False):
     def make(self, value: Expression | Scattered, name: str | None = None) -> ReadAt:
         """Return a new array at the domain at hand, read there."""
         space = value.within if isinstance(value, Scattered) else value.space
+        if not isinstance(value, Scattered):
+            value = where_chosen(value, self.chosen)
         array = self.array(name or self.hint, space, self.domain, value, self.span)
         return ReadAt(array, self.domain.at)
 
@@ -334,7 +373,7 @@ class _Reversing(Struct, eq=False):
         self, name: str, space: str, domain: Nest, value: Expression | Scattered, span: Span
     ) -> Equation:
         """Return a new array, of the loop at hand if there is one."""
-        return Equation(name, space, domain, value, span=span, loop=self.loop, time=self.time)
+        return Equation(name, space, domain, value, span=span, loop=self.loop)
 
     def apply(self, function: str, args: tuple[Expression, ...]) -> Expression:
         """Apply a function, and leave out what does nothing: a sum with 0, a product with 1 or 0."""
@@ -483,12 +522,19 @@ class _Total(Struct, eq=False):
     def scatter(self, one: AdjointTerm) -> None:
         """Add numbers at places that data decides, one after the other."""
         start = None if self.sofar is None else self.read()
-        value = _cast(one.value, self.space)
-        scatter = Scattered(one.domain, start, one.at, value, self.space, one.span)
-        if self.work.loop is not None:
-            message = "a loop that carries a state and reads where data decides has no derivative yet"
+        around = 0 if self.work.loop is None else self.work.loop.time + 1
+        first = one.at[:around]
+        if not all(isinstance(index, Poly) for index in first):
+            message = "a loop that carries a state and reads a step that data decides has no derivative yet"
             refuse(UNKNOWN, message, one.span)
-        array = Equation(self.name, self.space, self.domain, scatter, span=self.array.span)
+        domain, at, value = one.domain, one.at, one.value
+        if around:
+            found = preimage(domain, cast("tuple[Poly, ...]", first), self.domain.first(around))
+            at = tuple([restated_index(index, found.values) for index in at[around:]])
+            domain, value = found.domain, restated(value, found.values)
+        body = _cast(value, self.space)
+        scatter = Scattered(domain, start, at, body, self.space, one.span, True, around)
+        array = self.work.array(self.name, self.space, self.domain, scatter, self.array.span)
         self.sofar, self.only = ReadAt(array, self.domain.at), ()
 
     def read(self) -> ReadAt:

@@ -489,7 +489,7 @@ METRICS: tuple[Metric, ...] = (
         basis="held",
         unit="bytes",
         amount="B",
-        stands=frozenset(("training", "gate")),
+        stands=frozenset(("training", "diff of models", "gate")),
     ),
     Metric(
         key="state_bytes",
@@ -499,7 +499,7 @@ METRICS: tuple[Metric, ...] = (
         basis="held",
         unit="bytes",
         amount="B",
-        stands=frozenset(("training", "gate")),
+        stands=frozenset(("training", "diff of models", "gate")),
     ),
     Metric(
         key="kept",
@@ -509,7 +509,7 @@ METRICS: tuple[Metric, ...] = (
         basis="held",
         unit="bytes",
         amount="B",
-        stands=frozenset(("training", "gate")),
+        stands=frozenset(("training", "diff of models", "gate")),
     ),
     Metric(
         key="train_peak",

@@ -15,6 +15,7 @@ from tolcost.catalogue.specs import Spec
 from tolcost.cost.traffic import bytes_of
 from tolcost.diagnostics import Diagnostic, quoted, refuse, visible
 from tolcost.elaborate import Tensor
+from tolcost.elaborate.values import name_around
 from tolcost.models.analysis import GraphCost
 from tolcost.models.facts import as_tensor
 from tolcost.models.lowered import Applied, Lowered, Uncosted
@@ -102,13 +103,13 @@ def _step(place: int, node: GraphNode, applied: Applied, spec: Spec | None) -> F
     lowered = applied.parts[0][0] if len(applied.parts) == 1 and not applied.uncosted else None
     if node.held is not None:
         return ForwardNode(place, node, None, {}, {})
-    if lowered is None or spec is None or node.free:
-        what = "a function of the model" if spec is None else "a node with graphs inside"
-        told = Diagnostic("T0900", f"{what} has no derivative yet")
+    if lowered is None or spec is None:
+        told = Diagnostic("T0900", "a function of the model has no derivative yet")
         return ForwardNode(place, node, None, {}, {}, spec, why or told)
 
     inputs = dict(zip(input_names(spec, len(node.inputs)), node.inputs, strict=False))
     outputs = dict(zip(lowered.titles, node.outputs, strict=False))
+    inputs |= {name_around(name): name for name in node.free}
     given = {name: tensor for name, tensor in inputs.items() if tensor}
     made = {title: name for title, name in outputs.items() if name}
     return ForwardNode(place, node, lowered, given, made, spec)
