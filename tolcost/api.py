@@ -21,7 +21,7 @@ from tolcost.diagnostics import Diagnostic, Rejected, Source, quoted, refuse
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.inputs import PlainShapes, PlainValue, arguments
 from tolcost.models.walking import Session
-from tolcost.pipeline import analyze_lowered, lower_for_author, read_program
+from tolcost.pipeline import analyze_lowered, analyze_parsed, read_program
 from tolcost.platform import stored_conformance, with_deep_stack
 from tolcost.result.catalogue_page import RecordedTests
 from tolcost.result.compare import compare
@@ -64,11 +64,11 @@ def analyze(
     """
     source = _text_or_file(program)
     parsed = read_program(source)
-    lowered = lower_for_author(parsed, arguments(parsed.program, shapes, attrs))
-    study = program_study(analyze_lowered(lowered, source.name)).assuming(said_of_lengths(assume))
+    analysis, warnings = analyze_parsed(parsed, arguments(parsed.program, shapes, attrs), source.name)
+    study = program_study(analysis).assuming(said_of_lengths(assume))
     given = whole_lengths(dims)
     study.check_names(given)
-    return locate_study(Cost, study, given, warnings=lowered.warnings)
+    return locate_study(Cost, study, given, warnings=warnings)
 
 
 def _text_or_file(program: str | Path) -> Source:

@@ -9,6 +9,7 @@ Each stage is a function of the result of the one before; any result can be used
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,9 +18,11 @@ from tolcost.algebra import AlgebraBudget
 from tolcost.atoms.verify import verify
 from tolcost.catalogue.specs import Library, open_library
 from tolcost.cost import Analysis, analyze_program
+from tolcost.cost.recurrence import analyze_recurrence
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
 from tolcost.elaborate.programs import repeated_work
+from tolcost.elaborate.values import OpenRecursion
 from tolcost.platform import with_deep_stack
 from tolcost.syntax import parse
 from tolcost.syntax.names import quotients_in_comments, rounded_quotients, unused
@@ -54,20 +57,35 @@ def read_shipped(source: Source, specs: Library | None = None) -> Parsed:
     return Parsed(source, program, library, specs)
 
 
-def lower(parsed: Parsed, given: Mapping[str, Argument] | None = None, name: str | None = None) -> Elaborated:
-    """Lower a program to atoms, for given inputs."""
+def lower(
+    parsed: Parsed,
+    given: Mapping[str, Argument] | None = None,
+    name: str | None = None,
+    recurrences: bool = False,
+) -> Elaborated:
+    """Lower a program to atoms, for given inputs; with ``recurrences``, its cost may be all there is."""
     title = name or parsed.source.name.rsplit("/", 1)[-1].removesuffix(".tol")
     operators = parsed.specs.operators()
     elaborated = with_deep_stack(
-        lambda: elaborate(parsed.program, given, name=title, library=parsed.library, operators=operators)
+        lambda: elaborate(
+            parsed.program,
+            given,
+            name=title,
+            library=parsed.library,
+            operators=operators,
+            recurrences=recurrences,
+        )
     )
-    verify(elaborated.program)
+    if elaborated.recurrence is None:
+        verify(elaborated.program)
     return elaborated
 
 
-def lower_for_author(parsed: Parsed, given: Mapping[str, Argument] | None = None) -> Elaborated:
+def lower_for_author(
+    parsed: Parsed, given: Mapping[str, Argument] | None = None, recurrences: bool = False
+) -> Elaborated:
     """Lower a program and add all warnings that its author might want to see."""
-    found = lower(parsed, given)
+    found = lower(parsed, given, recurrences=recurrences)
     program = parsed.program
     read = (*quotients_in_comments(program), *rounded_quotients(program), *unused(program))
     return replace(found, warnings=(*read, *found.warnings, *repeated_work(found.program, parsed.source)))
@@ -76,6 +94,23 @@ def lower_for_author(parsed: Parsed, given: Mapping[str, Argument] | None = None
 def analyze_source(source: Source, given: Mapping[str, Argument] | None = None) -> Analysis:
     """Analyze the cost of a program."""
     return analyze_lowered(lower(read_program(source), given), source.name)
+
+
+def analyze_parsed(
+    parsed: Parsed, given: Mapping[str, Argument] | None = None, file: str = ""
+) -> tuple[Analysis, tuple[Diagnostic, ...]]:
+    """Analyze the cost of a program, also where recursion goes on to parts of any length; with warnings."""
+    try:
+        found = lower_for_author(parsed, given)
+        return analyze_lowered(found, file), found.warnings
+    except OpenRecursion:
+        found = lower_for_author(parsed, given, recurrences=True)
+        if found.recurrence is None:
+            raise
+        solved = with_deep_stack(partial(analyze_recurrence, found.program, found.recurrence, file))
+        if solved is None:
+            raise
+        return solved, found.warnings
 
 
 def analyze_lowered(lowered: Elaborated, file: str) -> Analysis:

@@ -162,6 +162,7 @@ soak: $(VENV)/dev.stamp $(BENCH)/stamp
 	$(BIN)/python -m tools.programs.soak $(N) --loops --jobs $(JOBS)
 	$(BIN)/python -m tools.programs.soak $(N) --spaces --jobs $(JOBS)
 	$(BIN)/python -m tools.programs.recursions $(N)
+	$(BIN)/python -m tools.programs.halves $(N)
 	$(BIN)/python -m tools.programs.together $(N) --jobs $(JOBS)
 	$(BIN)/python -m tools.programs.lengths_apart $(N)
 	$(BIN)/python -m tools.programs.asked $(N)

@@ -15,11 +15,11 @@ from tolcost.cli.options import read_attrs, read_shapes
 from tolcost.cli.output import deliver, each_file, may_colour, screen
 from tolcost.cost import Weights
 from tolcost.cost.device import Device
-from tolcost.diagnostics import Source, render_all
+from tolcost.diagnostics import Diagnostic, Source, render_all
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.inputs import PlainShapes, arguments
 from tolcost.literals import Literal
-from tolcost.pipeline import Parsed, analyze_lowered, lower_for_author, read_program
+from tolcost.pipeline import Parsed, analyze_parsed, lower_for_author, read_program
 from tolcost.platform import with_deep_stack
 from tolcost.result.program import program_source, program_study
 from tolcost.result.study import Located, locate_study
@@ -68,10 +68,10 @@ def name_of(file: str) -> str:
     return "<stdin>" if file == "-" else file
 
 
-def warn(program: Elaborated) -> None:
+def warn(warnings: Sequence[Diagnostic]) -> None:
     """Write the warnings about a program to standard error."""
-    if program.warnings:
-        click.echo(render_all(program.warnings, colour=may_colour(sys.stderr)) + "\n", err=True)
+    if warnings:
+        click.echo(render_all(warnings, colour=may_colour(sys.stderr)) + "\n", err=True)
 
 
 # === The command.
@@ -183,7 +183,9 @@ def _cost(
     weights: tuple[Weights, ...],
     device: Device | None,
 ) -> Located:
-    program = lowered(file, request)
-    warn(program)
-    study = program_study(analyze_lowered(program, name_of(file))).assuming(assume)
+    parsed = parsed_file(file, request)
+    given = arguments(parsed.program, request.shapes, request.attrs)
+    analysis, warnings = analyze_parsed(parsed, given, name_of(file))
+    warn(warnings)
+    study = program_study(analysis).assuming(assume)
     return locate_study(Located, study, dims, weights, device=device)

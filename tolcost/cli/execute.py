@@ -74,7 +74,7 @@ def command(
     parsed = parsed_file(file, request)
     given, told = _read_inputs(parsed, inputs, request)
     program = _lowered(parsed, told, given)
-    warn(program)
+    warn(program.warnings)
     arrays = _by_input(parsed, given)
     known = lengths_by_name(program.program, arrays, lengths)
     if is_random:

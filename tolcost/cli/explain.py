@@ -66,7 +66,7 @@ def _program(file: str, request: Request, form: str, colour: bool, width: int | 
     from tolcost.show.document import write
 
     program = lowered(file, request)
-    warn(program)
+    warn(program.warnings)
     derivation = with_deep_stack(lambda: derive(program.program))
     told = (derivation, program.program.name, name_of(file))
     match form:

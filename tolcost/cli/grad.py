@@ -47,7 +47,7 @@ def command(
     from tolcost.gradient import GradientRequest, derivative
 
     program = lowered(file, Request.read(shapes, attrs, specs))
-    warn(program)
+    warn(program.warnings)
     wanted = GradientRequest(_names("--wrt", wrt), _names("--of", of), values)
     asked = [f"--{key} {text}" for key, text in (("wrt", wrt), ("of", of)) if text]
     comment = " ".join(

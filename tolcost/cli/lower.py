@@ -63,7 +63,7 @@ def _tree(file: str) -> str:
 
 def _atoms(file: str, request: Request, dims: dict[str, int] | None) -> str:
     program = lowered(file, request)
-    warn(program)
+    warn(program.warnings)
     if dims is not None:
         return _unrolled(program.program, dims)
     from tolcost.atoms.text import program_text

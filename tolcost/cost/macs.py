@@ -161,6 +161,13 @@ def find_mac_flow(program: Program) -> MacFlow:
     return MacFlow(_inputs(added), outputs)
 
 
+def gives_products(program: Program) -> bool:
+    """Whether an output has products among its elements, which may be added up where it is used."""
+    bound = bound_nodes(program, schedules(program))
+    leaves = (leaf for output in program.outputs for leaf in _direct_operands(output.node, bound))
+    return any(isinstance(leaf, Lambda) for leaf in leaves)
+
+
 def _is_single(node: Node, bound: dict[Var, Node]) -> bool:
     """Whether a factor is one number for all products: a scale, which could be applied to the sum instead."""
     match node:

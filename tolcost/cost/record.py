@@ -81,6 +81,8 @@ class Analysis(Struct, frozen=True, eq=False):
     """Lengths and attributes of the program that no figure of the analysis depends on."""
     program: Program | None = None
     """The program itself, at the lengths that it was lowered for."""
+    least: Poly | None = None
+    """The fewest EOPs, where they lie between two forms."""
 
     def map_forms(self, change: Change) -> Analysis:
         """Return this analysis with every form changed, at places in the source too, but for conditions."""
@@ -93,6 +95,7 @@ class Analysis(Struct, frozen=True, eq=False):
             flops=change(self.flops),
             traffic=self.traffic.map_forms(change),
             span=None if self.span is None else self.span.map_forms(change).at_most(counts.eops),
+            least=None if self.least is None else change(self.least),
         )
 
     @property

@@ -669,15 +669,20 @@ def _first_application(
     env: Env, function: Closure, args: tuple[Lazy | Value, ...], span: Span
 ) -> Value | Results:
     """Apply a function that applies itself: its applications are written out, or else go by levels."""
+    context = env.context
     inner = env.building(env.scope.inner())
     try:
-        with env.context.attempt(inner.scope) as trial:
+        with context.attempt(inner.scope) as trial:
             found = results(inner, function.body)
             trial.keep()
     except OpenRecursion:
         from tolcost.elaborate.level_loops import by_levels  # few programs need it
 
         value = by_levels(env, function, args, span)
+        if value is None and context.recurrences is not None:
+            from tolcost.elaborate.any_parts import by_parts
+
+            value = by_parts(env, function, args, span)
         if value is None:
             raise
         return value

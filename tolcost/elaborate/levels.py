@@ -74,6 +74,8 @@ class Recursion(Struct, eq=False):
     """The places of the arguments that are data."""
     names: dict[str, Lazy | Value] = field(default_factory=dict)
     """What the text of the loops mentions."""
+    parts: list[Poly] | None = None
+    """The levels that the function was applied to, where these may be any; None where it is the one below."""
 
     def at(self, form: Poly, level: Poly) -> Poly:
         """Return a form at another level."""
@@ -102,12 +104,24 @@ class Recursion(Struct, eq=False):
             if there.scope.bindings is not here.scope.bindings:
                 raise NotByLevels  # in a loop or in a branch
             found = [bind_data(there, entry(force(arg, span))) for arg in args]
-            return taken(there, self._split(there, found, level - 1, span), span)
+            below = level - 1
+            if self.parts is not None:
+                below = self._level_of(there, found, span)
+                self.parts.append(below)
+            return taken(there, self._split(there, found, below, span), span)
 
         names: dict[str, Lazy | Value] = dict(zip(self.function.params, values, strict=True))
         inner = self.function.env.child(names, scope=here.scope)
         inner.calls = Activation(self.function, tuple(values), self.span, None, 0, instead=instead)
         return single(results(inner, self.function.body))
+
+    def _level_of(self, env: Env, found: Sequence[Value], span: Span) -> Poly:
+        """Return the level of an application: what stands where the first one has its level by itself."""
+        told = zip(sizes_of(env, self.args, span), sizes_of(env, found, span), strict=True)
+        levels = [now for first, now in told if first == atom(self.level)]
+        if not levels:
+            raise NotByLevels
+        return levels[0]
 
     def _split(self, env: Env, found: Sequence[Value], level: Poly, span: Span) -> list[Value]:
         """Return the arguments that are data; all of them have to be as the level below says."""
@@ -209,15 +223,21 @@ def study(env: Env, recursion: Recursion) -> None:
         found.append(_look(env, recursion, const(recursion.end + n), seen[-1]))
         seen.append(found[-1].result)
     calls = {one.calls for one in found}
-    ranks = {tuple([len(part.shape) for part in one]) for one in seen}
-    if len(calls) > 1 or len(ranks) > 1 or 0 in calls:
+    if len(calls) > 1 or 0 in calls:
         raise NotByLevels
     if any(one.needs_data and one.works_before for one in found):
         raise NotByLevels  # the arguments would have to be computed again
     recursion.calls, recursion.needs_data = found[0].calls, any(one.needs_data for one in found)
+    fit(env, recursion, seen)
+
+
+def fit(env: Env, recursion: Recursion, seen: Sequence[Type]) -> None:
+    """Find the type of the result at any level, of those at the end and at some levels above it."""
+    if len({tuple([len(part.shape) for part in one]) for one in seen}) > 1:
+        raise NotByLevels
     recursion.result = tuple(
-        Part(tuple(_fit(env, recursion, column) for column in _columns(seen, j)), seen[-1][j].space)
-        for j in range(len(last.result))
+        Part(tuple(_fit(env, recursion, column) for column in _columns(seen, j)), part.space)
+        for j, part in enumerate(seen[-1])
     )
 
 

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tolcost.algebra import AlgebraBudget, Cond, Poly, Symbol, const, substitute, substitute_cond
 from tolcost.atoms import nodes as ir
@@ -28,6 +29,7 @@ from tolcost.atoms.kit import (
 )
 from tolcost.atoms.nodes import Block, Charge, Input, JointWork, Node, Output, Part, Program, Type, Var
 from tolcost.atoms.nodes import Input as InputNode
+from tolcost.atoms.recurrence import Recurrence
 from tolcost.diagnostics import NOWHERE, Diagnostic, Source, Span
 from tolcost.elaborate import (  # noqa: F401 - importing them registers their rules with ``evaluate``
     choose,
@@ -88,6 +90,12 @@ def finish(
     told = tuple(map(pass_.input, inputs))
     conditions, unproved = tuple(notes.conditions.values()), tuple(notes.unproved.values())
     return Program(name, told, bindings, done, conditions, symbols, unproved)
+
+
+def _finished(env: Env, program: Program) -> Program:
+    """Return another program that was lowered with this one, ready to be counted."""
+    inner = env.building(Scope(bindings=list(program.bindings)))
+    return finish(inner, program.name, program.inputs, program.outputs, ())
 
 
 class _Finish(Struct, eq=False):
@@ -356,6 +364,8 @@ class Elaborated(Struct, frozen=True, eq=False):
     """What was asked and lengths left open: conditions, and whether the lengths of a shape are numbers."""
     named: Mapping[str, Value] = field(default_factory=dict)
     """The values of the program's names, as far as they were computed: lengths, inputs, definitions."""
+    recurrence: Recurrence | None = None
+    """A function that applies itself to parts of any length: the program takes its result as given."""
 
 
 def elaborate(
@@ -370,6 +380,7 @@ def elaborate(
     data: Mapping[str, Tensor] | None = None,
     title: str = "",
     apart: CallsApart | None = None,
+    recurrences: bool = False,
 ) -> Elaborated:
     """Lower a program.
 
@@ -378,10 +389,12 @@ def elaborate(
     for all. ``around`` are values of a surrounding graph that the graphs among the attributes see without
     being passed; ``data`` are those of them that are known, as data for programs that need not know them.
     ``title`` prefixes the names of symbols whose values only a run determines.  ``apart`` keeps calls as
-    single nodes, whose insides are not lowered here.
+    single nodes, whose insides are not lowered here. With ``recurrences``, the cost of recursion may be told
+    by that of its parts.
     """
     called = call_operator if apart is None else apart.of_operator
     context = Context({} if operators is None else operators, called, title=title, apart=apart)
+    context.recurrences = [] if recurrences else None
     top = Env(context, Scope(), {})
     try:
         with recording() as left_open:
@@ -396,15 +409,18 @@ def elaborate(
             _force_in_order(env, program)
             values = _results(env, program, outputs)
             named = tuple(_outputs(env, values))  # binds further nodes
-            done = finish(env, name, (*inputs, *seen), named, _symbols(env, inputs))
+            solved = context.recurrences[0] if context.recurrences else None
+            made = () if solved is None else [Output("", node) for node in solved.first]
+            done = finish(env, name, (*inputs, *seen), (*named, *made), _symbols(env, inputs))
     except NeedsUnrolling as needs:
         fail("T0304", "something is looked up here that must be known while compiling", needs.span)
     except AlgebraBudget as budget:
         where = program.span if budget.span is NOWHERE else budget.span
         fail("T0504", f"a formula grows too large: {budget}", where)
-    return Elaborated(
-        done, values, tuple(context.warnings), context.notes.equal, tuple(left_open), _named_values(env)
-    )
+    open_, warnings = tuple(left_open), tuple(context.warnings)
+    if solved is not None:
+        solved = replace(solved, own=_finished(top, solved.own), last=_finished(top, solved.last))
+    return Elaborated(done, values, warnings, context.notes.equal, open_, _named_values(env), solved)
 
 
 def _named_values(env: Env) -> dict[str, Value]:

@@ -45,6 +45,7 @@ from tolcost.algebra import (
 from tolcost.algebra.conditions import conjuncts
 from tolcost.atoms.nodes import Block, Condition, ConditionKind, JointWork, Node, Number, Ref, Table, Var
 from tolcost.atoms.nodes import Input as InputNode
+from tolcost.atoms.recurrence import Recurrence
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Span
 from tolcost.spaces import Bounds
 
@@ -602,6 +603,8 @@ class Context(Struct, eq=False):
     """The names of lengths, from the program or from its arguments."""
     attributes: set[str] = field(default_factory=set)
     """The names of attributes whose values are not given."""
+    recurrences: list[Recurrence] | None = None
+    """What is found of recursion on parts of any length, whose cost alone is asked; None if it is refused."""
     looked: int = 0
     """Counts the notes made, and the decisions that inspected the origin of a value."""
     asked: int = 0

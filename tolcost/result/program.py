@@ -57,6 +57,11 @@ class ProgramStudy(Study, frozen=True):
         yield from ()
 
     @property
+    def at_least(self) -> Poly | None:
+        """The fewest EOPs, where recursion is told between two powers."""
+        return self.analysis.least
+
+    @property
     def idle(self) -> tuple[Symbol, ...]:
         """Lengths and attributes that no figure depends on, mostly attributes that only affect values."""
         return self.analysis.idle

@@ -424,6 +424,11 @@ class Study(_Assuming, frozen=True):
             return None
         return without_data(eops, (*self.granted, *self.assumed.facts))
 
+    @property
+    def at_least(self) -> Poly | None:
+        """The fewest EOPs of a program, where they are told between two forms."""
+        return None
+
     @abstractmethod
     def types(self, put: Callable[[Form], Form | None]) -> Iterator[tuple[str, str, str]]:
         """Yield inputs and outputs: the direction, the name and the type, with ``put`` applied to lengths."""

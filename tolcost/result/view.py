@@ -238,6 +238,9 @@ def _rows(cost: Located, view: CostView) -> Iterator[FigureRow]:
         if leading is not None and len(text_of(leading)) < max(_LONG, len(text_of(cost.total.eops)) // 2):
             yield FigureRow("grows as", leading, level=1, general=True)
         most = cost.study.at_most if strong else None
+        least = cost.study.at_least if strong else None
+        if least is not None:
+            yield FigureRow("at least", least, value(least), "between powers of 2", level=1)
         told = cost.point.values if _point_shown(cost, view) else {}
         if most is not None and any(s.kind == "data" and s not in told for s in cost.total.eops.free):
             yield FigureRow("at most", most, value(most), "whatever data decides", level=1)

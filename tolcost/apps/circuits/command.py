@@ -94,7 +94,7 @@ def _circuit(file: str, lengths: Mapping[str, int], request: Request) -> Circuit
     from tolcost.apps.circuits.circuit import circuit_of
 
     program = lowered(file, request)
-    warn(program)
+    warn(program.warnings)
     return with_deep_stack(lambda: circuit_of(program.program, lengths))
 
 

@@ -362,7 +362,8 @@ def _models(libraries: Sequence[ProgramLibrary]) -> ReportTable:
         "loops, ranges and recursion compute, whether lengths or data decide how far they go, counted in "
         "lengths and in numbers with a name that only a run tells. Out are texts beyond comparing, whole "
         "numbers beyond 64 bits, and lists that shrink in a loop, which are arrays with ends. Without a "
-        "formula are recursion on halves of any length or on parts that data splits, and expected costs. "
+        "formula are recursion on parts of any length that are no halves, or that data splits, and expected "
+        "costs. "
         "docs/limits.md says each with its way around it."
     )
     return ReportTable(_MODELS, tuple(rows), NAME, "Models of computation", about, _COMMAND)

@@ -70,7 +70,7 @@ def command(
         options.refuse(("dims", "metrics", "form", "output"), "not for --run")
         return _run(found)
     program = lower(read_program(found.source), name="query")
-    warn(program)
+    warn(program.warnings)
     study = program_study(analyze_lowered(program, "<sql>"))
     cost = locate_study(Located, study, options.read_dims(dims))
     view = CostView(None if metrics is None else frozenset(metrics), not dims)
@@ -86,7 +86,7 @@ def _run(found: Translated) -> int:
     if missing:
         raise click.UsageError(f"--run needs rows: {missing[0]} is not from a .csv file")
     program = lower(read_program(found.source), name="query")
-    warn(program)
+    warn(program.warnings)
     execution = execute_query(found, program)
     click.echo(rows_text([one.name for one in found.outputs], result_rows(found, execution)), nl=False)
     return compare_executed(execution, program, "<sql>")
