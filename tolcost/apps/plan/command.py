@@ -74,6 +74,7 @@ _MOST = 1 << 31
               help="Also the lines of the program behind every figure.")  # fmt: skip
 @click.option("--ignore", "ignored", metavar="KEY", multiple=True,
               help="A key of the configuration that changes nothing.")  # fmt: skip
+@click.option("--like", metavar="TYPE", help="Read the configuration as one of this `model_type`.")
 @click.option("--calculators", "judged", is_flag=True,
               help="What published calculators say of it, judged; alone: of all shipped models.")  # fmt: skip
 @options.format_option((*document_formats(), "html", "json", "csv"))
@@ -100,6 +101,7 @@ def command(
     recompute: bool,
     explained: bool,
     ignored: tuple[str, ...],
+    like: str | None,
     judged: bool,
     form: str,
     output: str | None,
@@ -110,10 +112,10 @@ def command(
     those that it fits are listed.
     """
     if judged:
-        return _judge(file, name, ignored, form, output)
+        return _judge(file, name, ignored, like, form, output)
     if form == "csv":
         raise click.UsageError("csv is for --calculators")
-    model = _model(file, name, ignored)
+    model = _model(file, name, ignored, like)
     if optimiser is None and (precision is not None or recompute):
         raise click.UsageError("--precision and --recompute are for --train")
     if optimiser is not None:
@@ -149,7 +151,7 @@ def command(
 
 _OF_TRAINING = frozenset(
     {"file", "name", "batch", "prompt", "device", "memory", "devices", "measured", "optimiser", "precision",
-     "recompute", "ignored", "form", "output"}
+     "recompute", "ignored", "like", "form", "output"}
 )  # fmt: skip
 """The parameters of the command that have a meaning for a step of training."""
 
@@ -195,14 +197,19 @@ def _names(listed: str | None) -> list[str]:
     return [] if listed is None else [name.strip() for name in listed.split(",") if name.strip()]
 
 
-def _model(file: str | None, name: str | None, ignored: tuple[str, ...]) -> PlannedModel:
+def _model(file: str | None, name: str | None, ignored: tuple[str, ...], like: str | None) -> PlannedModel:
     if (file is None) == (name is None):
         raise click.UsageError("either a CONFIG.json or --model NAME")
-    return shipped_model(name or "") if file is None else model_named(file, ignored)
+    return shipped_model(name or "") if file is None else model_named(file, ignored, like)
 
 
 def _judge(
-    file: str | None, name: str | None, ignored: tuple[str, ...], form: str, output: str | None
+    file: str | None,
+    name: str | None,
+    ignored: tuple[str, ...],
+    like: str | None,
+    form: str,
+    output: str | None,
 ) -> int:
     """Judge what published calculators say of one model, or of all that come with tolcost."""
     from tolcost.apps.plan.calculators import calculator_formulas, judge_calculators
@@ -211,7 +218,7 @@ def _judge(
     if form in ("html", "json"):
         raise click.UsageError("--calculators is written as text, md or csv")
     names = shipped_models() if file is None and name is None else ()
-    models = [shipped_model(one) for one in names] or [_model(file, name, ignored)]
+    models = [shipped_model(one) for one in names] or [_model(file, name, ignored, like)]
     formulas = calculator_formulas()
     found = [one for model in models for one in judge_calculators(served(model), formulas)]
     if form == "csv":

@@ -33,7 +33,7 @@ from tolcost.training.programs import ShapedProgram, optimizer
 from tolcost.training.timeline import Timeline
 from tolcost.training.written import DefinedNode, WrittenPass, has_gradients, lower_written, written_file
 
-PassKey = tuple[CallKind, tuple[str, ...], tuple[str, ...]]
+CallPassKey = tuple[CallKind, tuple[str, ...], tuple[str, ...]]
 """A kind of calls, the operands that have a gradient, and the results that it goes back from."""
 FORWARD, AGAIN, BACKWARD = "forward", "computed again", "backward"
 
@@ -125,7 +125,7 @@ class DerivedModel(Struct, frozen=True, eq=False):
     """A model as it gives the logits of all tokens, and the backward passes of its calls so far."""
 
     reading: ServedModel
-    passes: dict[PassKey, BackwardPass | None] = field(default_factory=dict)
+    passes: dict[CallPassKey, BackwardPass | None] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=4)
@@ -291,7 +291,7 @@ class FollowedStep(Struct, frozen=True, eq=False):
     kept: Mapping[Poly, int]
     products: Mapping[str, Mapping[Poly, int]]
     parameters: Mapping[str, ParameterUse]
-    derived: Mapping[PassKey, int]
+    derived: Mapping[CallPassKey, int]
 
 
 class _Reversed(Struct, frozen=True, eq=False):
@@ -309,7 +309,7 @@ class _Following(Struct, eq=False, dict=True):
     step: TrainedStep
     line: Timeline = field(default_factory=Timeline)
     spans: list[Span] = field(default_factory=list)
-    derived: Counter[PassKey] = field(default_factory=Counter)
+    derived: Counter[CallPassKey] = field(default_factory=Counter)
     names: dict[CallResult, str] = field(default_factory=dict)
     makers: dict[CallResult, Happening] = field(default_factory=dict)
     adjoints: dict[CallResult, str] = field(default_factory=dict)
