@@ -52,6 +52,22 @@ COMMANDS = [
         [
             "plan",
             "--model",
+            "mamba-2.8b",
+            "--train",
+            "adamw",
+            "--device",
+            "h200",
+            "--fit",
+            "80GB",
+            "--measured",
+            "1 s per step",
+        ],
+    ),
+    (
+        "plan",
+        [
+            "plan",
+            "--model",
             "llama3.2-1b",
             "--device",
             "h200",

@@ -8,13 +8,14 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tolcost import load_model
 from tolcost.cli import run
 from tools.benchmarks.hardware import predict
 from tools.benchmarks.hardware.command import given_attributes, given_shapes, spec, tolcost
 from tools.benchmarks.hardware.counting import counted
 from tools.benchmarks.hardware.counts import row
 from tools.benchmarks.hardware.operations import reasons
-from tools.benchmarks.hardware.recorded import DATA, halves, rows
+from tools.benchmarks.hardware.recorded import DATA, halves, models, rows
 from tools.benchmarks.hardware.report import digest, outputs
 from tools.benchmarks.hardware.study import Count, Study
 from tools.benchmarks.hardware.table import ROOT, read_table
@@ -147,6 +148,15 @@ def test_the_page_on_devices_says_what_was_found(study):
     assert f"are off by {median(e.median for e in times) * 100:.0f} % at the median, and by at most" in page
     assert f"at most 50 % for {median(e.within_50 for e in times) * 100:.0f} % of the points" in page
     assert f"models are off by {median(e.median for e in whole) * 100:.0f} % at the median" in page
+
+
+def test_what_moves_nothing_takes_no_time_in_a_model():
+    """An exported BERT beside the recorded one: its 48 transpositions are views, and took 4 ms as copies."""
+    measured = {m.size: m.us for m in models() if (m.name, m.type) == ("BERT-base", "float32")}
+    for batch, seq in ((8, 512), (32, 512)):
+        model = load_model(ROOT / "examples" / "bert.onnx", dims={"batch": batch, "seq": seq})
+        found = float(model.time("h200").predicted)
+        assert found == pytest.approx(measured[f"batch={batch} seq={seq}"], rel=0.07)
 
 
 def test_the_weights_are_shipped(capsys):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tolcost.apps.plan.door import family_of, model_at, model_in, shipped_model, shipped_models, type_names
+from tolcost.apps.plan.figures import served
 from tolcost.cli import run
 from tolcost.diagnostics import Rejected
 
@@ -187,3 +188,48 @@ def test_mutations() -> None:
         except Rejected as rejected:
             codes[rejected.diagnostics[0].code] += 1
     assert set(codes) == {"T0921", "T0922", "T0923"}
+
+
+def inside(**text: object) -> dict[str, Any]:
+    return {"model_type": "of_pictures", "text_config": text, "vision_config": {"hidden_size": 3}}
+
+
+def test_a_part_leaves_out_what_is_usual() -> None:
+    """As repositories of Gemma 3 and LLaVA have it; the number of parameters is that of their text models."""
+    gemma = {"model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size": 10240,
+             "num_hidden_layers": 34, "sliding_window": 1024}  # fmt: skip
+    found = model_in(inside(**gemma), "gemma-3-4b")
+    assert served(found).parameter_count == 3_880_263_168
+    assert (found.lengths["e"], found.lengths["v"]) == (256, 262_208)
+    assert any("head_dim 256" in note for note in found.notes)
+    vicuna = model_in(inside(model_type="llama", vocab_size=32064), "llava")
+    assert served(vicuna).parameter_count == 6_738_939_904
+    with pytest.raises(Rejected, match="lacks `vocab_size`"):
+        model_in(gemma, "not a part")
+
+
+def test_what_is_usual_is_taken_for_an_option() -> None:
+    """Heads of Qwen 3 have 128 numbers, whatever their number is; null is told, and no default."""
+    config = {**LLAMA, "model_type": "qwen3", "num_attention_heads": 64}
+    assert model_in(config, "short").lengths["e"] == 128
+    assert model_in({**config, "head_dim": None}, "null").lengths["e"] == 64
+
+
+def test_the_nearest_type() -> None:
+    """By its keys, and then by its name."""
+    with pytest.raises(Rejected) as caught:
+        model_in({**shipped_model("gemma2-9b").config, "model_type": "mine", "tower": 3}, "new")
+    (one,) = caught.value.diagnostics
+    assert "the nearest is `gemma" in one.hint
+    assert "which knows its keys, but for `tower`: --like gemma" in one.hint
+    with pytest.raises(Rejected, match="`tower`"):
+        model_in({**LLAMA, "model_type": "llamalike", "tower": 3}, "new", like="llama")
+    found = model_in({**LLAMA, "model_type": "llamalike"}, "new", like="llama")
+    assert found.lengths["d"] == 4096
+    assert "which may be another model" in found.notes[0]
+
+
+def test_keys_are_named_as_they_are_ignored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({**LLAMA, "note": 3, "more": 1}), "utf-8")
+    assert run(["plan", str(tmp_path)]) == 2
+    assert "--ignore note --ignore more" in capsys.readouterr().err

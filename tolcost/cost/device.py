@@ -31,6 +31,7 @@ the error measured on operators and models that were not used for the fit.  All 
     Softmax = { pattern = "normalise", kernels = 1, passes = 1 }
     # where a node has none of some options (inputs, outputs, attributes that are not 0), and otherwise
     Attention = { pattern = "attention", unless = ["softcap"], otherwise = { kernels = 5 } }
+    Transpose = { pattern = "stream", view = true }  # by itself it copies, in a model it is a view
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ UNIT = "µs"
 _PICOSECOND = 10**6
 _ATTOSECOND = 10**12
 _MAX_FILE = 1 << 20
-_HABIT = ("pattern", "kernels", "passes", "note")
+_HABIT = ("pattern", "kernels", "passes", "note", "view")
 
 
 class CallPattern(Struct, frozen=True):
@@ -87,6 +88,7 @@ class Habit(Struct, frozen=True):
     """How a device runs an operator: its pattern, its kernels, and how many of them read everything.
 
     Nodes that have one of the options ``unless`` run ``otherwise``; ``note`` says what is taken for granted.
+    With ``view``, a node of a model is another look at its input, and runs nothing.
     """
 
     pattern: str
@@ -95,6 +97,7 @@ class Habit(Struct, frozen=True):
     note: str = ""
     unless: tuple[str, ...] = ()
     otherwise: Habit | None = None
+    view: bool = False
 
     def of(self, options: frozenset[str]) -> Habit:
         """Return how a node with these options runs."""
@@ -471,7 +474,10 @@ class _Reader(Struct):
         if pattern not in patterns:
             self.complain(f"{where}pattern: no [[fitted.group]] has the pattern {quoted(pattern)}")
         kernels, passes = (self.integer(raw, key, where, 1) for key in ("kernels", "passes"))
-        return Habit(pattern, kernels, passes, self.line(raw, "note", "", where))
+        view = raw.get("view", False)
+        if not isinstance(view, bool):
+            self.complain(f"{where}view is true or false")
+        return Habit(pattern, kernels, passes, self.line(raw, "note", "", where), view=view is True)
 
     def spaces(self, raw: Mapping[str, Any], where: str) -> tuple[str, ...]:
         listed = raw.get("spaces", [])

@@ -173,6 +173,8 @@ class Times(Struct, frozen=True, eq=False, dict=True):
         fitted = self.device.fitted
         if fitted is None or fitted.obstacle(work) is not None:
             return Fraction(0), bound(self.device, work)
+        if self.views and fitted.habit(work).view:
+            return Fraction(0), ()
         start, candidates = predicted(fitted, work)
         if work.op in fitted.operators or not candidates:
             return start, candidates
@@ -268,7 +270,10 @@ def error_of(times: Times) -> str:
         return "nothing was fitted"
     if times.unlike:
         return f"none: {not_predicted(times, named=False)}"
-    groups = dict.fromkeys((fitted.group(step.work), fitted.habit(step.work).note) for step in times.steps)
+    busy = [step for step in times.steps if not (times.views and fitted.habit(step.work).view)]
+    groups = dict.fromkeys((fitted.group(step.work), fitted.habit(step.work).note) for step in busy)
+    if times.steps and not busy:
+        return "a view"
     return ", ".join(_error(group, note) for group, note in groups if group is not None) or "no kernel"
 
 

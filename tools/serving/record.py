@@ -254,8 +254,7 @@ def recorded(kind: str, said: dict[str, Any]) -> dict[str, Any]:
     else:
         of_type = OF_TYPE.get(kind, AutoModelForCausalLM)
         model = of_type.from_config(config, attn_implementation="eager").eval()
-    whole = {k: v for k, v in config.to_dict().items() if v is not None}
-    row: dict[str, Any] = {"config": json.loads(json.dumps(whole, default=str))}
+    row: dict[str, Any] = {"config": json.loads(json.dumps(config.to_dict(), default=str))}
     row["parameters"] = sum(tensor.numel() for tensor in model.parameters())
     take = {"bert": run_encoder, "whisper": run_pair, "t5": run_pair}.get(kind, run)
     row["runs"] = [found for prompt in PROMPTS for found in take(model, config, prompt)]

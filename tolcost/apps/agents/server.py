@@ -163,7 +163,7 @@ def _operator(given: Arguments, folder: Path) -> list[str]:
     return ["ops", "--format=json", "--", str(given["name"])]
 
 
-_PLAN_TEXTS = ("device", "weights", "cache", "fit", "target", "measured")
+_PLAN_TEXTS = ("device", "weights", "cache", "fit", "target", "measured", "train", "precision")
 _PLAN_NUMBERS = ("batch", "prompt", "answer", "chunk", "block")
 
 
@@ -176,6 +176,7 @@ def _plan(given: Arguments, folder: Path) -> list[str]:
         (folder / "config.json").write_text(json.dumps(given["config"]), encoding="utf-8")
         subject = ["config.json"]
     told = [f"--{name}={given[name]}" for name in _PLAN_TEXTS if name in given]
+    told += ["--recompute"] if given.get("recompute") else []
     return ["plan", *subject, "--format=json", *told, *(
         f"--{name}={_length(given[name])}" for name in _PLAN_NUMBERS if name in given
     )]  # fmt: skip
@@ -290,6 +291,9 @@ TOOLS = (
             "fit": {**_TEXT, "description": "What fits into this memory: 80GB."},
             "target": {**_TEXT, "description": "The largest batch for a speed: 50 tokens/s per user."},
             "measured": {**_TEXT, "description": "How much of the device this uses: 12 ms per token."},
+            "train": {**_TEXT, "description": "A step of training on `prompt` tokens instead: adamw, sgd."},
+            "precision": {**_TEXT, "description": "Of training: bf16-mixed, bf16."},
+            "recompute": {"type": "boolean", "description": "Whether training does layers again."},
         },
         (),
         _plan,

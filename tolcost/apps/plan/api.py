@@ -28,6 +28,7 @@ def plan(
     chunk: int | None = None,
     block: int = 1,
     ignore: Iterable[str] = (),
+    like: str | None = None,
 ) -> Plan:
     """Return the plan of a language model: memory, and time on a device.
 
@@ -41,9 +42,9 @@ def plan(
     8173
     """
     if isinstance(config, Mapping):
-        model = model_in(dict(config), "config", ignore)
+        model = model_in(dict(config), "config", ignore, like)
     else:
-        model = model_named(config, ignore)
+        model = model_named(config, ignore, like)
     question = question_of(model, batch, prompt, answer, Fraction(str(reserve)), chunk, block)
     where = None if device is None else load_device(device)
     found = Plan(

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tolcost.algebra import Cond, Poly, Symbol, negate
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import bound_nodes, children, schedules, static_condition
+from tolcost.atoms.kit import bound_nodes, children, inner_nodes, program_nodes, schedules, static_condition
 from tolcost.atoms.nodes import Block, Node, Part, Program, Type, Var
-from tolcost.catalogue.specs import Library
+from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Analysis, analyze_program
 from tolcost.diagnostics import Source, Span
 from tolcost.elaborate import Argument, Elaborated, Tensor, elaborate
@@ -26,6 +27,7 @@ from tolcost.elaborate.values import (
     Env,
     Missing,
     Results,
+    Scope,
     Value,
     View,
     frozen,
@@ -43,12 +45,19 @@ Scopes = tuple[tuple[Symbol, Poly] | Cond, ...]
 
 
 class CallKind(Struct, frozen=True, eq=False):
-    """Calls that are alike: what is called, and what one costs."""
+    """Calls that are alike: what is called, with its program, and what one costs."""
 
     name: str
+    operands: tuple[str, ...]
+    """The inputs of the program that depend on data, in the order of the types of ``inputs``."""
     inputs: tuple[Type, ...]
     outputs: tuple[Type, ...]
+    program: Program
     analysis: Analysis
+    spec: Spec | None
+    """The operator; None for a function."""
+    settings: Mapping[str, Argument]
+    """What is known of its inputs and attributes."""
 
 
 class ProgramCall(Struct, frozen=True, eq=False):
@@ -59,6 +68,7 @@ class ProgramCall(Struct, frozen=True, eq=False):
     scopes: Scopes
     reads: tuple[tuple[str, ...], ...]
     """For each operand, the inputs of the program that it is a part of, if nothing is computed between."""
+    node: ir.Lambda
 
 
 class CalledProgram(Struct, frozen=True, eq=False):
@@ -119,13 +129,14 @@ class _Kinds(Struct, eq=False):
     ) -> Value | Results:
         """Return the results of an operator, without its inside."""
         spec = env.context.operators[name]
+        assert isinstance(spec, Spec)
         inputs = [s for s in spec.program.statements if isinstance(s, tree.InputDecl) and s.kind != "attr"]
         given: dict[str, Value] = dict(zip([s.name for s in inputs], args, strict=False)) | named
 
         def lowered(own: dict[str, Argument]) -> Elaborated:
-            return self.specs.lowered(spec, own, None)  # type: ignore[arg-type]  # found in the library
+            return self.specs.lowered(spec, own, None)
 
-        return self._call(env, name, given, lowered, span)
+        return self._call(env, name, given, lowered, span, spec)
 
     def of_function(self, env: Env, function: Closure, args: Sequence[Value], span: Span) -> Value:
         """Return the result of a function, without its inside."""
@@ -155,8 +166,10 @@ class _Kinds(Struct, eq=False):
         given: Mapping[str, Value],
         lowered: Callable[[dict[str, Argument]], Elaborated],
         span: Span,
+        spec: Spec | None = None,
     ) -> Value | Results:
         nodes: list[Node] = []
+        operands: list[str] = []
         own: dict[str, Argument] = {}
         for key, value in given.items():
             if isinstance(value, Missing):
@@ -166,6 +179,7 @@ class _Kinds(Struct, eq=False):
                 continue
             node = emit(env, value, span)
             nodes.append(node)
+            operands.append(key)
             own[key] = Tensor(node.type[0].shape, self._inside(node.type[0].space))
         key_of = (name, tuple((key, frozen(value)) for key, value in own.items()))
         kind = self.known.get(key_of)
@@ -173,7 +187,10 @@ class _Kinds(Struct, eq=False):
             done = lowered(own)
             types = tuple(out.node.type for out in done.program.outputs)
             analysis = analyze_program(done.program, name, depth=False)
-            kind = CallKind(name, tuple(node.type for node in nodes), types, analysis)
+            kind = CallKind(
+                name, tuple(operands), tuple(node.type for node in nodes), types,
+                _closed(done.program, env.scope), analysis, spec, own,
+            )  # fmt: skip
             self.known[key_of] = kind
         self.made.append(kind)
         parts = tuple(Part(part.shape, self._outside(part.space)) for t in kind.outputs for part in t)
@@ -193,6 +210,21 @@ class _Kinds(Struct, eq=False):
 def _of_table(env: Env, table: View, span: Span) -> Data:
     """Return the node of a table: a call takes all its entries, whether they depend on data or not."""
     return Data(emit(env, table, span))
+
+
+def _closed(program: Program, around: Scope) -> Program:
+    """Bind in a program what it takes from the block around its call: numbers that only a run determines."""
+    inside = bound_nodes(program, schedules(program))
+    taken: dict[Var, Node] = {}
+    pending = list(program_nodes(program))
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ir.Ref) and node.var not in inside and node.var not in taken:
+            named = around.named(node.var)
+            if named is not None:
+                taken[node.var] = named
+                pending += inner_nodes((named,))
+    return replace(program, bindings=(*reversed(taken.items()), *program.bindings)) if taken else program
 
 
 def _declared(name: str, value: Argument) -> str:
@@ -219,7 +251,7 @@ def _walked(program: Program, kinds: _Kinds, declared: Mapping[str, Span]) -> Ca
         elif isinstance(node, ir.Lambda) and node.function.startswith(MARK):
             kind = kinds.made[int(node.function.removeprefix(MARK))]
             reads = tuple(tuple(sorted(_origins(arg, bound))) for arg in node.args)
-            calls.append(ProgramCall(kind, node.span, scopes, reads))
+            calls.append(ProgramCall(kind, node.span, scopes, reads, node))
     told = tuple(used[given.name] for given in program.inputs if given.name in used)
     return CalledProgram(program, tuple(calls), told, declared, kinds.known)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import replace
@@ -21,6 +22,9 @@ from tolcost.cost.device import load_device
 from tolcost.show.document import document, document_formats, write
 from tolcost.show.tables import csv_text
 
+if TYPE_CHECKING:
+    from tolcost.apps.plan.training import PlannedStep
+
 _MOST = 1 << 31
 
 
@@ -34,6 +38,7 @@ _MOST = 1 << 31
         "tolcost plan --model llama3-8b --devices h100,h200,mi300x",
         "tolcost plan config.json --devices h100,h200 --format html -o plan.html",
         "tolcost plan --model llama3-8b --device h200 --measured '7.0 ms per token'",
+        "tolcost plan config.json --train adamw --batch 8 --prompt 4096 --device h100",
         "tolcost plan config.json --calculators",
     ),
 )
@@ -61,10 +66,15 @@ _MOST = 1 << 31
 @click.option("--target", metavar="RATE", help="The largest batch that gives '50 tokens/s per user'.")
 @click.option("--devices", metavar="A,B,C", help="The same on several devices, side by side.")
 @click.option("--measured", metavar="TIME", help="How much of the device '12 ms per token' uses.")
+@click.option("--train", "optimiser", metavar="OPTIMISER",
+              help="A step of training on --batch texts of --prompt tokens: adamw, sgd, ...")  # fmt: skip
+@click.option("--precision", metavar="TYPE", help="Of training: bf16-mixed, or bf16.")
+@click.option("--recompute", is_flag=True, help="Training keeps what layers begin with, and does them again.")
 @click.option("--explain", "explained", is_flag=True,
               help="Also the lines of the program behind every figure.")  # fmt: skip
 @click.option("--ignore", "ignored", metavar="KEY", multiple=True,
               help="A key of the configuration that changes nothing.")  # fmt: skip
+@click.option("--like", metavar="TYPE", help="Read the configuration as one of this `model_type`.")
 @click.option("--calculators", "judged", is_flag=True,
               help="What published calculators say of it, judged; alone: of all shipped models.")  # fmt: skip
 @options.format_option((*document_formats(), "html", "json", "csv"))
@@ -86,8 +96,12 @@ def command(
     target: str | None,
     devices: str | None,
     measured: str | None,
+    optimiser: str | None,
+    precision: str | None,
+    recompute: bool,
     explained: bool,
     ignored: tuple[str, ...],
+    like: str | None,
     judged: bool,
     form: str,
     output: str | None,
@@ -98,15 +112,24 @@ def command(
     those that it fits are listed.
     """
     if judged:
-        return _judge(file, name, ignored, form, output)
+        return _judge(file, name, ignored, like, form, output)
     if form == "csv":
         raise click.UsageError("csv is for --calculators")
-    model = _model(file, name, ignored)
-    precision = precision_of(weights or model.weights or "bf16", cache)
+    model = _model(file, name, ignored, like)
+    if optimiser is None and (precision is not None or recompute):
+        raise click.UsageError("--precision and --recompute are for --train")
+    if optimiser is not None:
+        _only_training()
+        answer = 0
+    wide = precision_of(weights or model.weights or "bf16", cache)
     question = question_of(model, batch, prompt, answer, Fraction(str(reserve)), chunk, block)
     where = None if device is None else load_device(device)
-    plan = Plan(served(model), question, precision, engine_of(engine), where)
+    plan = Plan(served(model), question, wide, engine_of(engine), where)
     check(plan)
+    if optimiser is not None:
+        step = plan.training(optimiser, precision or "bf16-mixed", recompute)
+        deliver(_trained(plan, step, memory, measured, _names(devices), form, output), output, form)
+        return 0
     asked = PlanAnswers(
         None if memory is None else fit(plan, Fraction(size_of(memory))),
         None if target is None else reach(plan, rate_in(target)),
@@ -126,18 +149,67 @@ def command(
     return 0
 
 
+_OF_TRAINING = frozenset(
+    {"file", "name", "batch", "prompt", "device", "memory", "devices", "measured", "optimiser", "precision",
+     "recompute", "ignored", "like", "form", "output"}
+)  # fmt: skip
+"""The parameters of the command that have a meaning for a step of training."""
+
+
+def _only_training() -> None:
+    """Refuse options that are about answers."""
+    context = click.get_current_context()
+    for one in context.command.params:
+        told = context.get_parameter_source(one.name or "") is click.core.ParameterSource.COMMANDLINE
+        if told and one.name not in _OF_TRAINING:
+            raise click.UsageError(f"{one.opts[0]} is not about training")
+
+
+def _trained(
+    plan: Plan,
+    step: PlannedStep,
+    memory: str | None,
+    measured: str | None,
+    devices: list[str],
+    form: str,
+    output: str | None,
+) -> str:
+    """Return the text of a step of training."""
+    from tolcost.apps.plan.questions import step_fit, step_used
+    from tolcost.apps.plan.training_view import StepAnswers, step_record, step_view
+
+    if form in ("html", "csv"):
+        raise click.UsageError("--train is written as text, md or json")
+    asked = StepAnswers(
+        None if memory is None else step_fit(step, Fraction(size_of(memory))),
+        None if measured is None else step_used(step, measured),
+        tuple(map(load_device, devices)),
+    )
+    if form == "json":
+        return document(
+            "plan",
+            {**record(replace(plan, device=None), PlanAnswers()), "training": step_record(step, asked)},
+        )
+    return write(step_view(plan, step, asked), form, *screen(form, output))
+
+
 def _names(listed: str | None) -> list[str]:
     return [] if listed is None else [name.strip() for name in listed.split(",") if name.strip()]
 
 
-def _model(file: str | None, name: str | None, ignored: tuple[str, ...]) -> PlannedModel:
+def _model(file: str | None, name: str | None, ignored: tuple[str, ...], like: str | None) -> PlannedModel:
     if (file is None) == (name is None):
         raise click.UsageError("either a CONFIG.json or --model NAME")
-    return shipped_model(name or "") if file is None else model_named(file, ignored)
+    return shipped_model(name or "") if file is None else model_named(file, ignored, like)
 
 
 def _judge(
-    file: str | None, name: str | None, ignored: tuple[str, ...], form: str, output: str | None
+    file: str | None,
+    name: str | None,
+    ignored: tuple[str, ...],
+    like: str | None,
+    form: str,
+    output: str | None,
 ) -> int:
     """Judge what published calculators say of one model, or of all that come with tolcost."""
     from tolcost.apps.plan.calculators import calculator_formulas, judge_calculators
@@ -146,7 +218,7 @@ def _judge(
     if form in ("html", "json"):
         raise click.UsageError("--calculators is written as text, md or csv")
     names = shipped_models() if file is None and name is None else ()
-    models = [shipped_model(one) for one in names] or [_model(file, name, ignored)]
+    models = [shipped_model(one) for one in names] or [_model(file, name, ignored, like)]
     formulas = calculator_formulas()
     found = [one for model in models for one in judge_calculators(served(model), formulas)]
     if form == "csv":

@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tolcost.apps.plan.expressions import WrongValue, exact, keys_of, value_of
+from tolcost.apps.plan.expressions import WrongValue, exact, keys_of, other_names, value_of
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Source, Span, quoted, refuse, unreadable
 from tolcost.platform import specs_root
 
@@ -87,6 +87,14 @@ def _file() -> Mapping[str, Any]:
     return tomllib.loads(specs_root().joinpath("serving", "types.toml").read_text(encoding="utf-8"))
 
 
+@cache
+def _defaults() -> Mapping[str, Mapping[str, Any]]:
+    """Return what transformers takes for keys that a configuration does not have, by type."""
+    text = specs_root().joinpath("serving", "defaults.json").read_text(encoding="utf-8")
+    found: Mapping[str, Mapping[str, Any]] = json.loads(text)["types"]
+    return found
+
+
 def type_names() -> tuple[str, ...]:
     """Return every ``model_type`` that is known, sorted."""
     return tuple(sorted(_file()["types"]))
@@ -137,14 +145,14 @@ def shipped_model(name: str) -> PlannedModel:
     return model_in(json.loads(text), name)
 
 
-def model_named(given: str | Path, ignored: Iterable[str] = ()) -> PlannedModel:
+def model_named(given: str | Path, ignored: Iterable[str] = (), like: str | None = None) -> PlannedModel:
     """Return a model by its configuration, or by its name where no file is called so."""
-    if str(given) in shipped_models() and not Path(given).exists():
+    if like is None and str(given) in shipped_models() and not Path(given).exists():
         return shipped_model(str(given))
-    return model_at(given, ignored)
+    return model_at(given, ignored, like)
 
 
-def model_at(path: str | Path, ignored: Iterable[str] = ()) -> PlannedModel:
+def model_at(path: str | Path, ignored: Iterable[str] = (), like: str | None = None) -> PlannedModel:
     """Read a configuration: a file, or a folder with a ``config.json``."""
     file = Path(path)
     try:
@@ -160,7 +168,7 @@ def model_at(path: str | Path, ignored: Iterable[str] = ()) -> PlannedModel:
         refuse("T0920", f"cannot read the configuration {quoted(str(file))}: {unreadable(error)}", hint=hint)
     name = file.parent.name if file.name == "config.json" else file.stem
     try:
-        return model_in(_json(source), name or file.stem, ignored)
+        return model_in(_json(source), name or file.stem, ignored, like)
     except Rejected as rejected:
         raise Rejected(*(_placed(one, source) for one in rejected.diagnostics)) from None
 
@@ -194,40 +202,87 @@ def _placed(one: Diagnostic, source: Source) -> Diagnostic:
     return replace(one, span=Span(source, at or 0, end))
 
 
-def model_in(raw: Any, name: str, ignored: Iterable[str] = ()) -> PlannedModel:
-    """Read a configuration that is in memory."""
+def model_in(raw: Any, name: str, ignored: Iterable[str] = (), like: str | None = None) -> PlannedModel:
+    """Read a configuration that is in memory; ``like`` is the type as which it is read, if not its own."""
     if not isinstance(raw, dict):
         refuse("T0920", f"the configuration of {quoted(name)} is no object with keys")
-    notes: tuple[str, ...] = ()
+    said: list[str] = []
     kind = raw.get("model_type")
-    if isinstance(inner := raw.get("text_config"), dict) and kind not in type_names():
-        notes = (f"the part that reads text; what else `{kind}` has is left out",)
+    inner = raw.get("text_config")
+    is_inside = isinstance(inner, dict) and kind not in type_names()
+    if isinstance(inner, dict) and is_inside:
+        said.append(f"the part that reads text; what else {_short(kind)} has is left out")
         raw, kind = {"tie_word_embeddings": raw.get("tie_word_embeddings"), **inner}, inner.get("model_type")
+    if like is not None:
+        said.append(f"read as `{like}`, which may be another model than {_short(kind)}")
+        kind = like
     if not isinstance(kind, str):
         hint = 'a `config.json` of transformers has one, such as "llama"'
         refuse("T0921", f"the configuration of {quoted(name)} has no `model_type`", hint=hint)
     if kind not in type_names():
-        _refuse_type(kind)
+        _refuse_type(kind, raw)
     family = family_of(kind)
     _check_keys(family, raw, frozenset(ignored))
-    lengths = {key: _length(key, text, raw, family) for key, text in family.lengths.items()}
-    attrs = {key: _attribute(key, value, raw, family) for key, value in family.attrs.items()}
+    filled = _filled(family, raw)
+    given = filled if is_inside else raw
+    lengths = {}
+    for key, text in family.lengths.items():
+        told = _length(key, text, given, family)
+        lengths[key] = told if given is filled else _length(key, text, filled, family)
+    attrs = {key: _attribute(key, value, filled, family) for key, value in family.attrs.items()}
     _check_lengths(lengths, kind)
+    if taken := _taken(family, raw, filled):
+        said.append(f"as transformers takes it where nothing is said: {taken}")
     longest = next((raw[key] for key in _LONGEST if type(raw.get(key)) is int and raw[key] > 0), None)
     weights = _told(_file()["quantised"], raw)
-    said = (*notes, family.note) if family.note else notes
+    said += [family.note] if family.note else []
     if weights is not None:
-        said = (*said, f"the configuration says that parameters are in {weights}")
-    return PlannedModel(name, family, lengths, attrs, longest, said, weights, raw)
+        said.append(f"the configuration says that parameters are in {weights}")
+    return PlannedModel(name, family, lengths, attrs, longest, tuple(said), weights, given)
 
 
 _LONGEST = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 
 
-def _refuse_type(kind: str) -> None:
-    near = get_close_matches(kind[:60], type_names(), n=1, cutoff=0.3)
-    like = f"the nearest is `{near[0]}`; " if near else ""
-    hint = f"{like}`specs/serving/types.toml` says how a type is read, and `specs/serving` has the programs"
+def _filled(family: Family, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration with what transformers takes where nothing is said, under no name."""
+    texts = [*family.lengths.values(), *(value for value in family.attrs.values() if isinstance(value, str))]
+    groups = [names for text in texts for names in other_names(text) if not names.isdisjoint(raw)]
+    hidden = frozenset[str]().union(*groups)
+    usual = {key: value for key, value in _defaults().get(family.name, {}).items() if key not in hidden}
+    return {**usual, **raw}
+
+
+def _taken(family: Family, raw: Mapping[str, Any], filled: Mapping[str, Any]) -> str:
+    """Name what is not in a configuration and decides a length."""
+    used = set[str]()
+    for text in family.lengths.values():
+        if _told(text, raw) != _told(text, filled):
+            used |= {key for key in keys_of(text) if key not in raw and key in filled}
+    return ", ".join(f"{key} {filled[key]}" for key in sorted(used))
+
+
+def _refuse_type(kind: str, raw: Mapping[str, Any]) -> None:
+    """Refuse a type that is not there, with the one that knows most of its keys."""
+    harmless = frozenset(_file()["harmless"])
+
+    def strange(name: str) -> list[str]:
+        family = family_of(name)
+        known = family.keys | family.harmless | harmless
+        return [key for key in raw if key not in known and raw[key] is not None]
+
+    def distance(name: str) -> tuple[int, float]:
+        read = len(family_of(name).keys & raw.keys())
+        return len(strange(name)) - read, -SequenceMatcher(None, kind[:60], name).ratio()
+
+    near = min(type_names(), key=distance)
+    more = strange(near)
+    listed = ", ".join(map(quoted, more[:4])) + (" and more" if len(more) > 4 else "")
+    but = f", but for {listed}" if more else ""
+    hint = (
+        f"the nearest is `{near}`, which knows its keys{but}: --like {near}; "
+        "docs/planning.md says how to write a type"
+    )
     refuse("T0921", f"there is no family for the model type {quoted(kind)}", hint=hint)
 
 
@@ -239,7 +294,10 @@ def _check_keys(family: Family, raw: Mapping[str, Any], ignored: frozenset[str])
     strange = [key for key in raw if key not in known and raw[key] is not None]
     if strange:
         which = ", ".join(map(quoted, strange[:5])) + (" and more" if len(strange) > 5 else "")
-        hint = "if it changes neither sizes nor computation: --ignore KEY"
+        each = " ".join(f"--ignore {key}" for key in strange[:8])
+        hint = f"if {'they change' if strange[1:] else 'it changes'} neither sizes nor computation: {each}"
+        if strange == ["quantization_config"]:
+            hint = f"it is read for {_QUANTISED}; otherwise: {each} --weights int4"
         refuse("T0922", f"what {which} would change in `{family.name}` is not known", hint=hint)
     for key, values in family.only.items():
         found = _told(key, raw)
@@ -249,6 +307,9 @@ def _check_keys(family: Family, raw: Mapping[str, Any], ignored: frozenset[str])
     for key, text in family.equal.items():
         if key in raw and raw[key] is not None and _told(text, raw) != raw[key]:
             refuse("T0922", f"`{family.name}` is known where `{key}` is `{text}`")
+
+
+_QUANTISED = "fp8, mxfp4, and AWQ and GPTQ in groups of 128"
 
 
 def _told(text: str, raw: Mapping[str, Any]) -> Any:

@@ -40,6 +40,20 @@ def keys_of(text: str) -> frozenset[str]:
     )
 
 
+def other_names(text: str) -> tuple[frozenset[str], ...]:
+    """Return the keys of which an expression takes the first that is there.
+
+    >>> [sorted(names) for names in other_names("n_layer or num_hidden_layers or 2 * d")]
+    [['n_layer', 'num_hidden_layers']]
+    """
+    found = []
+    for node in ast.walk(parsed(text)):
+        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+            names = frozenset(one.id for one in node.values if isinstance(one, ast.Name))
+            found += [names] if len(names) > 1 else []
+    return tuple(found)
+
+
 def value_of(text: str, config: Mapping[str, Any]) -> Any:
     """Evaluate an expression; what needs a key that is not there is None.
 

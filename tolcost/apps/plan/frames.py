@@ -42,7 +42,7 @@ def _figures(plan: Plan) -> Iterator[tuple[str, float | int | None, str, str]]:
     yield "parameters", ceil(plan.weights), "bytes", declared[True]
     yield "cache", ceil(plan.cache), "bytes", declared[False]
     yield "activations", most, "bytes", str(place(moment.span).line)
-    yield "logits", plan.logits, "bytes", str(logits_line(plan))
+    yield "logits", plan.logits, "bytes", str(logits_line(plan.served.called))
     yield "needed", ceil(plan.needed), "bytes", ""
     yield "reserved", None if plan.reserved is None else ceil(plan.reserved), "bytes", ""
     runs = [("prefill", plan.read, plan.prefill)]

@@ -8,6 +8,7 @@ from tolcost.algebra import ZERO
 from tolcost.diagnostics import place
 
 if TYPE_CHECKING:
+    from tolcost.apps.plan.calls import CalledProgram
     from tolcost.apps.plan.plan import Plan
 
 
@@ -24,7 +25,7 @@ def line_of(plan: Plan, name: str) -> int:
     return place(plan.served.called.declared[name]).line
 
 
-def logits_line(plan: Plan) -> int:
+def logits_line(called: CalledProgram) -> int:
     """Return the line of the last product, which makes the logits."""
-    products = (one for one in plan.served.called.calls if one.kind.analysis.counts.macs != ZERO)
+    products = (one for one in called.calls if one.kind.analysis.counts.macs != ZERO)
     return max(place(one.span).line for one in products if not one.scopes)

@@ -72,7 +72,7 @@ def _declared(plan: Plan) -> dict[str, Json]:
     return {
         "parameters": _listed(line_of(plan, one.name) for one in served.parameters),
         "cache": _listed(line_of(plan, one.name) for one in served.state),
-        "logits": [logits_line(plan)],
+        "logits": [logits_line(plan.served.called)],
     }
 
 

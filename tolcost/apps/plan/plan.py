@@ -21,6 +21,7 @@ from tolcost.cost.device import Device
 from tolcost.diagnostics import refuse
 
 if TYPE_CHECKING:
+    from tolcost.apps.plan.training import PlannedStep
     from tolcost.result.frames import Frame
 
 LOGIT = 2
@@ -191,6 +192,13 @@ class Plan(Struct, frozen=True, eq=False, dict=True):
     def macs(self, step: ModelRun) -> int:
         """Return the multiply-accumulates of a run."""
         return sum(call.times * call.macs for call in self.served.work(step, self.precision))
+
+    def training(self, optimizer: str, precision: str = "bf16-mixed", recompute: bool = False) -> PlannedStep:
+        """Return a step of training: forward and backward of all texts, and what the optimiser does."""
+        from tolcost.apps.plan.training import PlannedStep, StepAsked, step_of
+
+        step = step_of(self.served, StepAsked(optimizer, precision, recompute))
+        return PlannedStep(step, self.question.batch, self.question.prompt, self.device)
 
     def to_frame(self) -> Frame:
         """Return a pandas frame with a row for every figure, and the lines of the program behind it."""

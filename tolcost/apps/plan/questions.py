@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,13 +13,17 @@ from msgspec.structs import replace
 from tolcost.algebra import Poly, atom, is_nonnegative, substitute
 from tolcost.apps.plan.figures import SPACE
 from tolcost.apps.plan.plan import Plan, first
+from tolcost.cost.device import Device
 from tolcost.diagnostics import quoted, refuse
 from tolcost.literals import NoLiteralError, read_memory
+
+if TYPE_CHECKING:
+    from tolcost.apps.plan.training import PlannedStep
 
 _MOST = 1 << 24
 """Batches and contexts are looked for up to this."""
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*tokens/s(?: per (?:user|text))?")
-_TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(s|ms|us|µs) per (token|prompt)")
+_TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(s|ms|us|µs) per (token|prompt|step)")
 _UNITS = {"s": 10**6, "ms": 10**3, "us": 1, "µs": 1}
 
 
@@ -132,22 +137,63 @@ class DeviceUse(Struct, frozen=True):
     of_memory: Fraction
 
 
-def used(plan: Plan, text: str) -> DeviceUse:
-    """Return how much of the device a measured time uses."""
+def _measured(text: str) -> tuple[Fraction, str]:
+    """Read a time in microseconds, and of what it is."""
     match = _TIME.fullmatch(text.strip())
     if match is None or not Fraction(match[1]):
-        hint = "such as '12 ms per token' or '1.9 s per prompt'"
+        hint = "such as '12 ms per token', '1.9 s per prompt' or '1.9 s per step'"
         refuse("T0926", f"{quoted(text)} is no time that was measured", hint=hint)
-    device, question = plan.device, plan.question
+    return Fraction(match[1]) * _UNITS[match[2]], match[3]
+
+
+def _with_device(device: Device | None) -> Device:
     if device is None:
         refuse("T0926", "how well a machine is used needs a device", hint="--device h200")
-    if match[3] == "token" and not question.answer:
+    return device
+
+
+def used(plan: Plan, text: str) -> DeviceUse:
+    """Return how much of the device a measured time uses."""
+    time, what = _measured(text)
+    device, question = _with_device(plan.device), plan.question
+    if what == "step":
+        refuse("T0926", "a step is one of training", hint="--train adamw")
+    if what == "token" and not question.answer:
         refuse("T0926", "nothing is answered that has a time per token", hint="such as '1.9 s per prompt'")
-    run = plan.made(question.batch) if match[3] == "token" else plan.read
+    run = plan.made(question.batch) if what == "token" else plan.read
     calls = plan.served.work(run, plan.precision)
     macs = sum(call.times * call.macs for call in calls)
     moved = sum((call.times * call.reached for call in calls), Fraction(0))
-    time = Fraction(match[1]) * _UNITS[match[2]]
     peak = device.macs.get(SPACE)
     share = None if peak is None else macs / (time * peak)
-    return DeviceUse(match[3], time, macs, moved, share, moved / (time * device.bytes))
+    return DeviceUse(what, time, macs, moved, share, moved / (time * device.bytes))
+
+
+class StepUse(Struct, frozen=True):
+    """How much of a device a step of training uses: products of the model, and those that are computed."""
+
+    time: Fraction
+    model: int
+    computed: int
+    of_model: Fraction | None
+    of_computed: Fraction | None
+
+
+def step_used(step: PlannedStep, text: str) -> StepUse:
+    """Return how much of the device a measured step uses."""
+    time, what = _measured(text)
+    peak = _with_device(step.device).macs.get(SPACE)
+    if what != "step":
+        refuse("T0926", "with --train, a time is one of a step", hint="such as '1.9 s per step'")
+    model, computed = step.model_macs, sum(step.macs.values())
+    shares = [None if peak is None else macs / (time * peak) for macs in (model, computed)]
+    return StepUse(time, model, computed, *shares)
+
+
+def step_fit(step: PlannedStep, memory: Fraction) -> Fit:
+    """Find the most texts, and the longest ones, with which a step fits into some memory."""
+    longest = step.step.served.model.lengths.get("p", _MOST)
+    batch = _last(lambda n: replace(step, batch=n).peak.bytes > memory)
+    context = _last(lambda n: replace(step, tokens=n).peak.bytes > memory, longest)
+    sizes = set(step.step.followed.line.sizes.values())
+    return Fit(memory, batch, context, all(map(grows, sizes)))

@@ -52,7 +52,7 @@ def _memory(plan: Plan) -> dict[str, Json]:
         "activations": number(most),
         "line": number(place(moment.span).line),
         "logits": number(plan.logits),
-        "logits_line": number(logits_line(plan)),
+        "logits_line": number(logits_line(plan.served.called)),
         "needed": _whole(plan.needed),
         "reserved": None if plan.reserved is None else _whole(plan.reserved),
         "fits": plan.fits,

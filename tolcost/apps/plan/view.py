@@ -87,7 +87,9 @@ class PlanAnswers(Struct, frozen=True, eq=False):
 def view(plan: Plan, asked: PlanAnswers = PlanAnswers()) -> Document:  # noqa: B008 - it is frozen
     """Return the document of a plan."""
     model = plan.served.model
-    sections: list[Section] = [Heading(model.name, f"{model.family.name}, specs/serving/{_program(plan)}")]
+    sections: list[Section] = [
+        Heading(model.name, f"{model.family.name}, specs/serving/{program_name(plan)}")
+    ]
     sections.append(Facts(tuple(_model(plan))))
     sections.append(Facts(tuple(_memory(plan))))
     if plan.device is not None:
@@ -130,9 +132,11 @@ def _memory(plan: Plan) -> Iterator[Fact]:
     yield Fact("parameters", size(plan.weights), level=1)
     yield Fact("cache", size(plan.cache), level=1)
     most, moment = plan.activations
-    at = f"{_program(plan)}, line {place(moment.span).line}"
+    at = f"{program_name(plan)}, line {place(moment.span).line}"
     yield Fact("activations", size(most), f"results, the most at once in {at}", level=1)
-    yield Fact("logits", size(plan.logits), f"{_program(plan)}, line {logits_line(plan)}", level=1)
+    yield Fact(
+        "logits", size(plan.logits), f"{program_name(plan)}, line {logits_line(plan.served.called)}", level=1
+    )
     yield Fact("needed", size(plan.needed), level=1)
     if plan.device is None or plan.device.memory is None or plan.reserved is None:
         return
@@ -145,7 +149,8 @@ def _memory(plan: Plan) -> Iterator[Fact]:
         yield Fact("fits", "no", level=1)
 
 
-def _program(plan: Plan) -> str:
+def program_name(plan: Plan) -> str:
+    """Return the file of the program of a plan."""
     return f"{plan.served.model.family.program}.tol"
 
 
@@ -303,7 +308,7 @@ def _work(plan: Plan, run: ModelRun, title: str) -> ReportTable:
         Column("part", title),
         Column("calls", "calls", "number"),
         Column("macs", "MACs", "number"),
-        Column("line", _program(plan)),
+        Column("line", program_name(plan)),
     )
     rows = [
         (

@@ -50,6 +50,8 @@ def weight_file(study: Study) -> str:
 
 VIEWS = ("Dropout", "Flatten", "Identity", "Reshape", "Shape", "Size", "Squeeze", "Unsqueeze")
 """Operators that launch nothing in PyTorch: what they give is a view of what they take."""
+MOVED = ("Expand", "Slice", "Split", "Transpose")
+"""Operators that were recorded as copies, and are views where they stand in a model."""
 SPACES = {"float32": ("R", "float32"), "bfloat16": ("float16", "bfloat16")}
 """The spaces that go by what was recorded for a type."""
 
@@ -123,5 +125,5 @@ def _operators(study: Study) -> Iterator[str]:
             if own is not None:  # what PyTorch takes by itself, and otherwise the first
                 note = f'note = "{own.case.note}", unless = {json.dumps(list(own.case.unless))}'
                 habit = f"{_habit(own)}, {note}, otherwise = {{ {habit} }}"
-            yield f"{op} = {{ {habit} }}"
+            yield f"{op} = {{ {habit}{', view = true' if op in MOVED else ''} }}"
     yield from (f"{op} = {{ kernels = 0 }}" for op in VIEWS)
