@@ -112,7 +112,7 @@ class FigureDifference(Struct, frozen=True):
 class CostComparison(Struct, frozen=True):
     r"""Every figure of two costs, old beside new, and the assumptions made to compare them.
 
-    ``layers`` are the EOPs of parts of two models; ``point`` names the lengths at which figures are shown.
+    ``layers`` are the EOPs of parts of two models; ``lengths`` are those at which figures are shown.
 
     >>> import tolcost
     >>> found = tolcost.diff("tol x: R [n]\ny := map(x, exp(*))", "tol x: R [n]\ny := map(x, * * * + 1)")
@@ -128,7 +128,7 @@ class CostComparison(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     complete: bool = True
     layers: tuple[FigureDifference, ...] = ()
-    point: str | None = None
+    lengths: tuple[tuple[str, int], ...] | None = None
     settled: bool = False
     """Whether all lengths of both are given, so that the verdict is about these lengths only."""
     missing: tuple[str, str] = ("", "")
@@ -149,6 +149,11 @@ class CostComparison(Struct, frozen=True):
     def _repr_html_(self) -> str:
         """The output of ``tolcost diff``, for notebooks."""
         return self.written("fragment")
+
+    @property
+    def point(self) -> str | None:
+        """The lengths at which figures are shown, in words; None if there are none that both allow."""
+        return None if self.lengths is None else lengths_text(self.lengths)
 
     @property
     def whole(self) -> FigureDifference:
