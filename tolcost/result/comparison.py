@@ -259,7 +259,15 @@ def _blocks(found: CostComparison) -> Iterator[Section]:
     undecided = (Fact("undecided", Caution(why)) for why in reasons)
     sides = zip((found.old, found.new), found.missing, strict=True)
     lacking = (Fact("not costed", Caution(said), f"in {file}") for file, said in sides if said)
-    yield Facts((*lacking, *undecided, *(Fact("note", note) for note in found.notes)))
+    notes = (*found.notes, *_unit_of_times(found))
+    yield Facts((*lacking, *undecided, *(Fact("note", note) for note in notes)))
+
+
+def _unit_of_times(found: CostComparison) -> Iterator[str]:
+    """Tell the unit of the closed forms of times, if there are any."""
+    times = [row.metric for row in found.rows if not row.part and is_time(row.metric)]
+    if times:
+        yield f"closed forms of {' and '.join(times)} are in attoseconds"
 
 
 def _same(found: CostComparison) -> Iterator[Section]:
@@ -388,7 +396,7 @@ _GOOD: Mapping[Relation, bool | None] = {
 def _record(found: CostComparison) -> dict[str, Json]:
     changes: list[Json] = [_row_json(row) for row in found.rows]
     layers: list[Json] = [_row_json(row) for row in found.layers]
-    notes: list[Json] = [*found.notes]
+    notes: list[Json] = [*found.notes, *_unit_of_times(found)]
     missing: dict[str, Json] = dict(
         zip(("old", "new"), (said or None for said in found.missing), strict=True)
     )
