@@ -84,7 +84,7 @@ def _listed(lines: Iterable[int]) -> Json:
 
 
 def contexts_of(plan: Plan) -> tuple[int, ...]:
-    """Return the contexts of the page: powers of two as far as the model goes, and the one that is asked for."""
+    """Return the contexts of the page: powers of two as far as the model goes, and the one asked for."""
     known = [
         one for one in (plan.served.model.lengths.get("p"), plan.served.model.longest) if one is not None
     ]
