@@ -34,13 +34,33 @@ def test_a_reader_moves_batch_and_context(page: Path, browser: Browser) -> None:
     found = dict(browser.run(MOVE, [["batch", 4], ["context", 2], ["scheme", 0], ["device", 0]]))
     assert found["parameters"] == "710 MB"
     assert found["cache"] == "805 MB"  # 98,304 bytes for each of 512 tokens of 16 texts
-    assert browser.run("return document.getElementById('verdict').textContent").startswith("It fits h200")
+    assert browser.run("return document.getElementById('verdict').textContent").startswith("It fits on h200")
     slow = dict(browser.run(MOVE, [["device", 1]]))
     assert slow["needed"] == found["needed"]
     assert slow["next token"] != found["next token"]
     narrow = dict(browser.run(MOVE, [["scheme", 2]]))
     assert narrow["parameters"] != found["parameters"]
     assert browser.run("return document.querySelectorAll('#memory path').length") > 4
+
+
+def test_the_page_begins_at_what_is_asked(
+    tmp_path: Path, browser: Browser, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It began at the nearest power of two, with other times than the terminal."""
+    asked = ["plan", "--model", "gpt2-medium", "--device", "h200", "--batch", "3", "--prompt", "300"]
+    run(asked)
+    told = re.findall(r"^ *(\w[\w ]*?)  +(\S+ \S?[Bs])\b", capsys.readouterr().out, re.MULTILINE)
+    run([*asked, "--format", "html", "-o", str(tmp_path / "plan.html")])
+    browser.open((tmp_path / "plan.html").as_uri())
+    facts = dict(browser.run(MOVE, []))
+    for name, size in told:
+        if name in ("cache", "activations", "logits", "needed"):
+            assert facts.pop(name) == size, name
+    times = [
+        browser.run("return document.querySelectorAll('#facts td')[arguments[0]].textContent", n)
+        for n in (16, 19)
+    ]
+    assert times == [facts["first token"], facts["next token"]]
 
 
 def test_the_page_has_the_figures_of_the_command(page: Path) -> None:

@@ -40,8 +40,9 @@ def command(
 ) -> int:
     """Derive the gradients of a program, as a program.
 
-    It takes the inputs of FILE and, for each output y, what d_y says is to come of y; it gives d_x for
-    each input x. What the gradients need of the values is computed again, and counts.
+    It takes the inputs of FILE and, for each output y, d_y: the gradient of a loss by y.  It gives d_x,
+    the gradient of that loss by x, for each input x.  Values that the gradients need are computed again,
+    and count.
     """
     from tolcost.atoms.tolang import tolang
     from tolcost.gradient import GradientRequest, derivative

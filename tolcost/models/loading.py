@@ -1,4 +1,4 @@
-"""Nodes that depend on parameters alone: an engine computes them once, when it loads a model.
+"""Nodes that hold or depend on parameters alone: an engine computes them once, when it loads a model.
 
 A node stays in the run if its results take more memory than what it reads: engines keep compressed weights.
 So does a node whose results may differ from run to run, or that holds graphs.
@@ -24,6 +24,7 @@ def done_at_loading(cost: GraphCost) -> frozenset[int]:
     for n, (step, applied) in enumerate(cost.steps):
         if step.held is not None:
             known.update(step.outputs)
+            found.add(n)
         elif known.issuperset(filter(None, step.inputs)) and _is_foldable(cost, step, applied):
             known.update(filter(None, step.outputs))
             found.add(n)

@@ -48,7 +48,6 @@ from tolcost.result.point import MOST_FACTS, facts_of
 from tolcost.result.regions import EVERYWHERE, essential, sure_from, try_shapes, where_positive
 from tolcost.result.rows import TableRow, costs_nothing, gathered
 from tolcost.result.study import ComparedFigure, Located, at_example
-from tolcost.show.document import lengths_text
 
 # ---- one figure -------------------------------------------------------------------------------
 
@@ -280,15 +279,14 @@ def compare(old: Located, new: Located, identical: bool = False) -> CostComparis
     rows = [now.difference(p, m, before.get((p, m)), after.get((p, m))) for p, m in keys]
     pairs = paired(*folded_alike(_layers(old), _layers(new)))
     layers = [now.layer(a, b) for a, b in pairs]
-    unit = (f"closed forms of {' and '.join(new.durations)} are in attoseconds",) if new.durations else ()
     lacking = [f"not compared: {text}" for text in unknown.values()]
-    notes = (*matching.notes, *lacking, *_needs(now), *renamed(pairs), *unit)
+    notes = (*matching.notes, *lacking, *_needs(now), *renamed(pairs))
     complete = not old.coverage.missing and not new.coverage.missing
-    point = None if held is None or there is None else _words(there)
+    lengths = None if held is None or there is None else _shown_at(there)
     settled = bool(new.point.values) and old.point.complete and new.point.complete
     files = (old.study.file, new.study.file)
     missing = (old.coverage.said, new.coverage.said)
-    return CostComparison(*files, tuple(rows), notes, complete, tuple(layers), point, settled, missing)
+    return CostComparison(*files, tuple(rows), notes, complete, tuple(layers), lengths, settled, missing)
 
 
 def _unknown(
@@ -351,9 +349,9 @@ def _sides(witness: Witness, is_more: bool) -> tuple[Witness | None, Witness | N
     return (witness, None) if is_more else (None, witness)
 
 
-def _words(there: Located) -> str:
+def _shown_at(there: Located) -> tuple[tuple[str, int], ...]:
     names = {symbol.name for symbol in there.study.symbols}
-    return lengths_text(sorted((name, value) for name, value in there.point.dims.items() if name in names))
+    return tuple(sorted((name, value) for name, value in there.point.dims.items() if name in names))
 
 
 def _judged(

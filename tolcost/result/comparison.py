@@ -112,7 +112,7 @@ class FigureDifference(Struct, frozen=True):
 class CostComparison(Struct, frozen=True):
     r"""Every figure of two costs, old beside new, and the assumptions made to compare them.
 
-    ``layers`` are the EOPs of parts of two models; ``point`` names the lengths at which figures are shown.
+    ``layers`` are the EOPs of parts of two models; ``lengths`` are those at which figures are shown.
 
     >>> import tolcost
     >>> found = tolcost.diff("tol x: R [n]\ny := map(x, exp(*))", "tol x: R [n]\ny := map(x, * * * + 1)")
@@ -128,7 +128,7 @@ class CostComparison(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     complete: bool = True
     layers: tuple[FigureDifference, ...] = ()
-    point: str | None = None
+    lengths: tuple[tuple[str, int], ...] | None = None
     settled: bool = False
     """Whether all lengths of both are given, so that the verdict is about these lengths only."""
     missing: tuple[str, str] = ("", "")
@@ -149,6 +149,11 @@ class CostComparison(Struct, frozen=True):
     def _repr_html_(self) -> str:
         """The output of ``tolcost diff``, for notebooks."""
         return self.written("fragment")
+
+    @property
+    def point(self) -> str | None:
+        """The lengths at which figures are shown, in words; None if there are none that both allow."""
+        return None if self.lengths is None else lengths_text(self.lengths)
 
     @property
     def whole(self) -> FigureDifference:
@@ -254,7 +259,15 @@ def _blocks(found: CostComparison) -> Iterator[Section]:
     undecided = (Fact("undecided", Caution(why)) for why in reasons)
     sides = zip((found.old, found.new), found.missing, strict=True)
     lacking = (Fact("not costed", Caution(said), f"in {file}") for file, said in sides if said)
-    yield Facts((*lacking, *undecided, *(Fact("note", note) for note in found.notes)))
+    notes = (*found.notes, *_unit_of_times(found))
+    yield Facts((*lacking, *undecided, *(Fact("note", note) for note in notes)))
+
+
+def _unit_of_times(found: CostComparison) -> Iterator[str]:
+    """Tell the unit of the closed forms of times, if there are any."""
+    times = [row.metric for row in found.rows if not row.part and is_time(row.metric)]
+    if times:
+        yield f"closed forms of {' and '.join(times)} are in attoseconds"
 
 
 def _same(found: CostComparison) -> Iterator[Section]:
@@ -383,7 +396,7 @@ _GOOD: Mapping[Relation, bool | None] = {
 def _record(found: CostComparison) -> dict[str, Json]:
     changes: list[Json] = [_row_json(row) for row in found.rows]
     layers: list[Json] = [_row_json(row) for row in found.layers]
-    notes: list[Json] = [*found.notes]
+    notes: list[Json] = [*found.notes, *_unit_of_times(found)]
     missing: dict[str, Json] = dict(
         zip(("old", "new"), (said or None for said in found.missing), strict=True)
     )

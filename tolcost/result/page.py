@@ -56,17 +56,19 @@ def cost_page(cost: Located, sweeps: Sequence[str] = (), older: Older | None = N
     """
     timed = _Timed.of(cost, older)
     forms = PageForms(timed.parts)
-    found = {**_data(cost, forms, timed), "other": None if older is None else _other(*older, cost, forms)}
+    found = _data(cost, forms, timed, older)
+    found["other"] = None if older is None else _other(*older, cost, forms)
     data = {**found, "with": sweeps[-1] if sweeps else None, "forms": forms.trees, "shown": forms.shown}
     layout = layout_script() if data["graph"] else ""
     title, kind = visible(cost.study.name), cost.study.kind
     return render("model", title=title, kind=kind, data=embedded(data), layout=layout)
 
 
-def _data(cost: Located, forms: PageForms, timed: _Timed) -> dict[str, Json]:
+def _data(cost: Located, forms: PageForms, timed: _Timed, older: Older | None) -> dict[str, Json]:
     study = cost.study
     lengths = sorted(study.symbols, key=lambda symbol: symbol.kind == "data")  # data-dependent lengths last
-    start = (cost.example or cost).point.values  # an example for lengths that are not given
+    start = {symbol.name: value for symbol, value in (cost.example or cost).point.values.items()}
+    start.update((older and older[1].lengths) or ())  # lengths that both allow
     return {
         "name": visible(study.name),
         "file": visible(study.file),
@@ -78,7 +80,7 @@ def _data(cost: Located, forms: PageForms, timed: _Timed) -> dict[str, Json]:
         "symbols": [
             {
                 "name": s.name,
-                "value": start.get(s, None if s.kind == "data" else 1),
+                "value": start.get(s.name, None if s.kind == "data" else 1),
                 "data": s.kind == "data",
                 "low": forms.number(s.lo),
                 "high": forms.number(s.hi),

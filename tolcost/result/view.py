@@ -546,35 +546,32 @@ def _change_text(change: LimitChange, alike: int) -> str:
 def _time_table(cost: Located, times: Times) -> ReportTable:
     known = cost.point.complete
     kind: CellKind = "number" if known else "form"
+    unit = "" if known else f", {UNIT}"
     fitted = times.device.fitted is not None
     columns = (
         Column("op", "on " + times.device.name, "code"),
         Column("nodes", "nodes", "number"),
-        Column("bound", "at least for this arithmetic, µs", kind),
-        *([Column("predicted", "predicted, µs", kind)] if fitted else []),
+        Column("bound", f"at least for this arithmetic{unit}", kind),
+        *([Column("predicted", f"predicted{unit}", kind)] if fitted else []),
         Column("by", "bound by"),
         *([Column("error", "tested", drop=1)] if fitted else []),
     )
     rows = [_time_row(cost, title, own) for title, own in times.by_title().items()]
-    longest = 3 if fitted else 2
-    rows.sort(key=lambda row: -(own if isinstance(own := row[longest], int | Fraction) else 0))
-    return ReportTable(columns, rows)
+    rows.sort(key=lambda row: row[0], reverse=True)
+    return ReportTable(columns, [cells for _, cells in rows])
 
 
-def _time_row(cost: Located, title: str, own: Times) -> tuple[Cell, ...]:
+def _time_row(cost: Located, title: str, own: Times) -> tuple[Fraction, tuple[Cell, ...]]:
+    """Return the cells of a row, and the number that rows are sorted by; 0 while lengths are open."""
     fitted = own.device.fitted is not None
     forms: tuple[Form | None, ...] = (own.bound, own.predicted) if fitted else (own.bound,)
-    cells = [_short(cost.value(form)) if cost.point.complete else form for form in forms]
+    values = [cost.value(form) for form in forms]
+    at_point = [duration_text(one) if isinstance(one, int | Fraction) else one for one in values]
+    cells = at_point if cost.point.complete else forms
     limits = _limits(own, cost.point.values)
     tested = (error_of(own),) if fitted else ()
-    return Code(title), sum(step.nodes for step in own.steps), *cells, limits, *tested
-
-
-def _short(value: Form | None) -> Form | None:
-    """Round microseconds to three decimal places; small ones to three significant digits."""
-    if not isinstance(value, Fraction) or value >= 1:
-        return round(value, 3) if isinstance(value, Fraction) else value
-    return Fraction(f"{float(value):.3g}")
+    longest = Fraction(last) if isinstance(last := values[-1], int | Fraction) else Fraction(0)
+    return longest, (Code(title), sum(step.nodes for step in own.steps), *cells, limits, *tested)
 
 
 def _limits(times: Times, values: Mapping[Symbol, int]) -> str:

@@ -185,6 +185,6 @@ def _dot(x: float, y: float, fill: str, label: str) -> str:
 def _svg(width: int, height: float, title: str, parts: Iterable[str]) -> str:
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {_n(height)}" role="img" '
-        f'font-family="system-ui, sans-serif" color="#777"><title>{escape(visible(title))}</title>'
+        f'font-family="system-ui, sans-serif" color="#757575"><title>{escape(visible(title))}</title>'
     )
     return "\n".join([head, *parts, "</svg>", ""])

@@ -37,8 +37,8 @@ from tolcost.models.memory import (
 
 _MOST_SHAPES = 4_000
 """Distinct sums of live buffers that are compared; with more, the peak is not known."""
-
-
+_MOST_TITLES = 2
+"""At most this many nodes are named at which the peak may be; lengths decide which of them it is."""
 _MOST_ENDS = 12
 """Forms that are shown for a peak; if more are needed, it is marked as inexact."""
 
@@ -117,7 +117,13 @@ class Timeline(Struct):
             return None
         forms = {poly({**dict(shape), UNIT: most}, whole): at for shape, (most, at) in moments.items()}
         kept, exact = largest_of(tuple(forms))
-        return Peak(Depth(kept, exact), self.moments[forms[kept[0]]].title, exact and not self.unsized)
+        titles = dict.fromkeys(self.moments[forms[form]].title for form in kept)
+        where = (
+            " or ".join(titles)
+            if len(titles) <= _MOST_TITLES
+            else f"one of {len(titles)} nodes, by the lengths"
+        )
+        return Peak(Depth(kept, exact), where, exact and not self.unsized)
 
     def peak_at(self, number: Callable[[Poly], int], besides: int) -> tuple[int, int]:
         """Return the most bytes that are live at a moment, and the first such moment, at given lengths."""

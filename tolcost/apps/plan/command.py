@@ -44,39 +44,41 @@ _MOST = 1 << 31
 )
 @click.argument("file", metavar="[CONFIG.json|DIR]", required=False)
 @click.option("--model", "name", metavar="NAME", help="A configuration that comes with tolcost.")
-@click.option("--batch", type=click.IntRange(1, _MOST), default=1, help="How many texts at once.")
+@click.option("--batch", type=click.IntRange(1, _MOST), default=1, help="The number of texts at once.")
 @click.option("--prompt", type=click.IntRange(1, _MOST),
-              help="Tokens of each that are read: 2,000, or what fits the model.")  # fmt: skip
+              help="Tokens read of each text: 2,000, or what fits the model.")  # fmt: skip
 @click.option("--answer", type=click.IntRange(0, _MOST),
-              help="Tokens of each that are made: 500, or what fits the model.")  # fmt: skip
+              help="Tokens made for each text: 500, or what fits the model.")  # fmt: skip
 @click.option("--weights", metavar="TYPE",
-              help=f"How parameters are kept: {', '.join(precision_names())}.")  # fmt: skip
+              help=f"The type of parameters in memory: {', '.join(precision_names())}.")  # fmt: skip
 @click.option("--cache", default="bf16", metavar="TYPE",
-              help=f"How the cache is kept: {', '.join(cache_names())}.")  # fmt: skip
+              help=f"The type of the cache: {', '.join(cache_names())}.")  # fmt: skip
 @click.option("--device", metavar="NAME|FILE", help="Where it runs: a device, by its name or as a file.")
 @click.option("--engine", type=click.Choice(engine_names()), default="transformers",
-              help="Which kernels compute it.")  # fmt: skip
+              help="The kernels that compute it.")  # fmt: skip
 @click.option("--reserve", type=click.FloatRange(0, 1, min_open=True), default=0.9,
-              help="The share of the memory that an engine takes.")  # fmt: skip
+              help="The share of memory that an engine reserves.")  # fmt: skip
 @click.option("--chunk", type=click.IntRange(1, _MOST), metavar="TOKENS",
-              help="How many tokens of prompts are read at once.")  # fmt: skip
+              help="Read this many tokens of the prompts at once.")  # fmt: skip
 @click.option("--block", type=click.IntRange(1, _MOST), default=1, metavar="TOKENS",
-              help="The cache is given out in blocks of so many.")  # fmt: skip
-@click.option("--fit", "memory", metavar="SIZE", help="What fits into this memory: 80GB.")
-@click.option("--target", metavar="RATE", help="The largest batch that gives '50 tokens/s per user'.")
-@click.option("--devices", metavar="A,B,C", help="The same on several devices, side by side.")
-@click.option("--measured", metavar="TIME", help="How much of the device '12 ms per token' uses.")
+              help="Allocate the cache in blocks of this many tokens.")  # fmt: skip
+@click.option("--fit", "memory", metavar="SIZE", help="Show what fits into this memory: 80GB.")
+@click.option("--target", metavar="RATE", help="Find the largest batch that gives '50 tokens/s per user'.")
+@click.option("--devices", metavar="A,B,C", help="Compare several devices, side by side.")
+@click.option(
+    "--measured", metavar="TIME", help="Show how much of the device a time of '12 ms per token' uses."
+)
 @click.option("--train", "optimiser", metavar="OPTIMISER",
-              help="A step of training on --batch texts of --prompt tokens: adamw, sgd, ...")  # fmt: skip
-@click.option("--precision", metavar="TYPE", help="Of training: bf16-mixed, or bf16.")
-@click.option("--recompute", is_flag=True, help="Training keeps what layers begin with, and does them again.")
+              help="Plan a step of training on --batch texts of --prompt tokens: adamw, sgd, ...")  # fmt: skip
+@click.option("--precision", metavar="TYPE", help="The precision of training: bf16-mixed, or bf16.")
+@click.option("--recompute", is_flag=True, help="Recompute layers in backward from their inputs.")
 @click.option("--explain", "explained", is_flag=True,
-              help="Also the lines of the program behind every figure.")  # fmt: skip
+              help="Also show the lines of the program behind every figure.")  # fmt: skip
 @click.option("--ignore", "ignored", metavar="KEY", multiple=True,
-              help="A key of the configuration that changes nothing.")  # fmt: skip
+              help="Ignore a key of the configuration that changes nothing.")  # fmt: skip
 @click.option("--like", metavar="TYPE", help="Read the configuration as one of this `model_type`.")
 @click.option("--calculators", "judged", is_flag=True,
-              help="What published calculators say of it, judged; alone: of all shipped models.")  # fmt: skip
+              help="Judge published calculators on it; alone: on all shipped models.")  # fmt: skip
 @options.format_option((*document_formats(), "html", "json", "csv"))
 @options.output_option
 def command(

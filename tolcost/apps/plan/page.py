@@ -46,13 +46,16 @@ def page_data(plan: Plan, devices: Sequence[Device]) -> dict[str, Json]:
     """Return the numbers of the page: bytes, and microseconds."""
     program = plan.served.model.family.program
     schemes = {one.name: one for one in (plan.precision, *map(precision_of, _SCHEMES))}
+    asked = plan.question
     contexts = contexts_of(plan)
-    at = [[_at(plan, batch, context) for batch in BATCHES] for context in contexts]
+    batches = tuple(sorted({*BATCHES, asked.batch}))
+    at = [[_at(plan, batch, context) for batch in batches] for context in contexts]
     return {
-        "batches": list(BATCHES),
+        "batches": list(batches),
         "contexts": list(contexts),
-        "batch": min(range(len(BATCHES)), key=lambda n: abs(BATCHES[n] - plan.question.batch)),
-        "context": min(range(len(contexts)), key=lambda n: abs(contexts[n] - plan.question.context)),
+        "prompts": [row[0].question.prompt for row in at],
+        "batch": batches.index(asked.batch),
+        "context": contexts.index(asked.context),
         "reserve": [plan.question.reserve.numerator, plan.question.reserve.denominator],
         "answers": plan.question.answer > 0,
         "activations": [[one.activations[0] for one in row] for row in at],
@@ -81,19 +84,20 @@ def _listed(lines: Iterable[int]) -> Json:
 
 
 def contexts_of(plan: Plan) -> tuple[int, ...]:
-    """Return the contexts of the page: powers of two, as far as the model goes."""
+    """Return the contexts of the page: powers of two as far as the model goes, and the one asked for."""
     known = [
         one for one in (plan.served.model.lengths.get("p"), plan.served.model.longest) if one is not None
     ]
     longest = min(known, default=_CONTEXTS[-1])
-    return tuple(one for one in _CONTEXTS if one <= longest) or (longest,)
+    return tuple(sorted({plan.question.context, *(one for one in _CONTEXTS if one <= longest)}))
 
 
 def _at(plan: Plan, batch: int, context: int) -> Plan:
-    """Return the plan that texts of a length are read, and a token made after each."""
-    answer = 1 if plan.question.answer else 0
-    question = replace(plan.question, batch=batch, prompt=context - answer, answer=answer)
-    return replace(plan, question=question)
+    """Return the plan that texts of a length are read, and a token made after each; or what is asked for."""
+    asked = plan.question
+    answer = min(asked.answer, 1)
+    prompt, answer = (asked.prompt, asked.answer) if context == asked.context else (context - answer, answer)
+    return replace(plan, question=replace(asked, batch=batch, prompt=prompt, answer=answer))
 
 
 def _device(device: Device) -> Json:

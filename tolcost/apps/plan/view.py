@@ -18,9 +18,8 @@ from tolcost.cost.device import load_device
 from tolcost.diagnostics import place
 from tolcost.platform import device_names
 from tolcost.show.document import Column, Document, Fact, Facts, Heading, Lines, ReportTable, Section
+from tolcost.show.shorten import duration_text, si
 
-_UNITS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
-_PREFIXES = ((10**15, "P"), (10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k"))
 _MOST_PARTS = 6
 
 
@@ -30,8 +29,7 @@ def size(value: Fraction | int) -> str:
     >>> size(16_060_522_496), size(512)
     ('16.1 GB', '512 B')
     """
-    unit, name = next(((unit, name) for unit, name in _UNITS if value >= unit), (1, "B"))
-    return f"{digits(Fraction(value) / unit)} {name}"
+    return si(value, "B")
 
 
 def digits(value: Fraction) -> str:
@@ -52,24 +50,16 @@ def amount(value: int) -> str:
     >>> amount(8_030_261_248), amount(0)
     ('8.03 G', '')
     """
-    if not value:
-        return ""
-    unit, name = next(((unit, name) for unit, name in _PREFIXES if value >= unit), (1, ""))
-    return f"{digits(Fraction(value, unit))} {name}".rstrip()
+    return si(value) if value else ""
 
 
 def duration(microseconds: Fraction | None) -> str:
-    """Write a time with three digits.
+    """Write a time with three digits; nothing if it is not known.
 
     >>> duration(Fraction(57067)), duration(Fraction(12)), duration(None)
-    ('57.1 ms', '12 µs', '')
+    ('57.1 ms', '12.0 µs', '')
     """
-    if microseconds is None:
-        return ""
-    for unit, name in ((10**6, "s"), (10**3, "ms")):
-        if microseconds >= unit:
-            return f"{digits(microseconds / unit)} {name}"
-    return f"{digits(microseconds)} µs"
+    return "" if microseconds is None else duration_text(microseconds)
 
 
 class PlanAnswers(Struct, frozen=True, eq=False):

@@ -87,7 +87,7 @@ function lineChart(series, { name, unit, now, wide, say = short, marks = [] }) {
   const height = scale(Math.log10(ticks[0]), Math.log10(ticks.at(-1)), ground(), FRAME.top + 6);
   const x = (value) => log(Math.log10(value)),
     y = (value) => height(Math.log10(value));
-  axis(svg, ticks, y, unit);
+  axis(svg, ticks, y, unit, say);
   const distinct = [...new Set(xs)].sort((a, b) => a - b);
   below(svg, lengthTicks(distinct, x), x, name, grouped);
   if (now >= distinct[0] && now <= distinct.at(-1))

@@ -16,7 +16,7 @@ function detail() {
       element(
         "td",
         { class: "number", "data-key": key, "data-value": one.values[key] ?? "" },
-        key === "time" ? full(key, one.values[key]).replace(" µs", "") : full(key, one.values[key]).replace(" B", ""),
+        full(key, one.values[key]).replace(" B", ""),
       ),
     );
   };

@@ -124,7 +124,7 @@ function shares() {
 }
 
 const LONGER = {
-  time: "the time, operators one after the other, µs",
+  time: "the time, operators one after the other",
   memory: "the memory at the peak, by the operator that makes it",
 };
 
@@ -139,7 +139,7 @@ function grown() {
   const key = state.by in WHOLE ? state.by : "eops";
   const of = (form) => (values) => (key === "time" ? inTime(figureAt(form, values)) : figureAt(form, values));
   const fits = (one) => one.key === WHOLE[key];
-  const unit = { time: "µs", memory: "bytes at the peak" }[key] ?? NAMES[key];
+  const unit = { time: "time", memory: "bytes at the peak" }[key] ?? NAMES[key];
   const other = data.other?.figures?.findLast(fits);
   if (other) {
     const lines = [
@@ -208,7 +208,7 @@ function growth() {
           unit,
           wide: byId("growth").clientWidth,
           now: Number(state.values.get(state.with) ?? 0n),
-          say: (value) => (key === "time" ? `${short(value)} µs` : short(value, key === "bytes" || key === "memory" ? "B" : "")),
+          say: (value) => (key === "time" ? durationText(BigInt(Math.round(value * 1e6))) : short(value, key === "bytes" || key === "memory" ? "B" : "")),
           marks,
         })
       : element("p", { class: "quiet" }, points.length ? nothing : "At no such length do the conditions hold."),
@@ -351,7 +351,7 @@ function roofline() {
       x: decimal([flops, bytes]),
       y: Number(flops) / seconds(time),
       share: percent(time, all),
-      told: `${short([flops, bytes])} FLOPs per byte, ${microseconds(time)} µs, ${inPercent(time, all)} of the time`,
+      told: `${short([flops, bytes])} FLOPs per byte, ${brief("time", time)}, ${inPercent(time, all)} of the time`,
     }))
     .sort((a, b) => b.share - a.share);
   const peaks = Object.entries(data.device.macs)

@@ -206,7 +206,7 @@ function drawnBox(box, amount, whole) {
     );
   const known = amount !== null && whole !== null;
   const share = shareOf(box, amount, whole),
-    size = !known || share === "?" ? "" : `${inPart(box) ? "≥ " : ""}${withUnit(state.by, amount)}`;
+    size = !known || share === "?" ? "" : `${inPart(box) ? "≥ " : ""}${brief(state.by, amount)}`;
   const beside = widthOf(share, FIRST);
   const loop = plan.again.has(box.key)
     ? drawn("path", { class: "arrow", "marker-end": "url(#arrow)", d: `M${left + at.width - 22},${top} c0,-15 18,-15 18,-1` })

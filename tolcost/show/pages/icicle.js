@@ -89,7 +89,7 @@ function spoken(one) {
   const inside = () => `, ${grouped(nodesIn(one))} ${data.kind === "model" ? "nodes" : "lines"}`;
   const known = one.kind ? one.kind.op && `, ${nameOf(one)}, ${one.kind.type}` : one.few || one.given ? "" : inside();
   const above = one.parent?.parent ? `, ${inPercent(amount, totalOf(one.parent))} of ${nameOf(one.parent)}` : "";
-  return `${labelOf(one)} ${withUnit(state.by, amount)}${known}: ${full(state.by, amount)}, ${inPercent(amount, all)} of all${above}`;
+  return `${labelOf(one)} ${brief(state.by, amount)}${known}: ${full(state.by, amount)}, ${inPercent(amount, all)} of all${above}`;
 }
 
 function icicle() {
@@ -149,7 +149,7 @@ function part(one, level, left, width, k, { root, wide }) {
           "span",
           {},
           element("b", {}, labelOf(one)),
-          width > 130 ? element("small", {}, ` ${withUnit(state.by, amount)}`) : null,
+          width > 130 ? element("small", {}, ` ${brief(state.by, amount)}`) : null,
         )
       : null,
   );

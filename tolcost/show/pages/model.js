@@ -4,7 +4,7 @@ const data = JSON.parse(byId("data").textContent);
 // What every part has, by key: its amounts, and of models its time on the device and its values that are alive at the peak.
 const NAMES = {
   ...data.amounts,
-  ...(data.device ? { time: "time, µs" } : {}),
+  ...(data.device ? { time: "time" } : {}),
   ...(data.kind === "model" ? { memory: "memory at the peak" } : {}),
 };
 const KEYS = Object.keys(NAMES);
@@ -66,17 +66,9 @@ const PARTS = BigInt(data.device?.parts ?? 1),
 // Parts of a microsecond as picoseconds, rounded down; any part of the work waits for its first kernel.
 const picoseconds = (parts) => (parts > 0n ? ((parts + WAIT) * 1_000_000n) / PARTS : 0n);
 
-// Microseconds as the terminal has them: three decimal places, or three digits of what is below 1.
-function microseconds(parts) {
-  const found = picoseconds(parts);
-  const places = found >= 1_000_000n ? 3 : found ? 8 - String(found).length + 1 : 0;
-  const text = rounded(found, 1_000_000n, Math.min(places, 6));
-  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
-}
-
 function brief(key, value) {
   if (value === null || value === undefined) return "—";
-  if (key === "time") return microseconds(value);
+  if (key === "time") return durationText(picoseconds(value));
   return short(value, key === "bytes" || key === "memory" ? "B" : "");
 }
 
@@ -86,8 +78,6 @@ function full(key, value) {
   if (key === "time") return `${rounded(picoseconds(value), 1_000_000n, 6).replace(/\.?0+$/, "") || "0"} µs`;
   return `${grouped(value)}${key === "bytes" || key === "memory" ? " B" : ""}`;
 }
-
-const withUnit = (key, value) => `${brief(key, value)}${key === "time" && value !== null ? " µs" : ""}`;
 
 // The conditions of what is shown: of two models, if there are two.
 const required = () =>

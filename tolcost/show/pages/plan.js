@@ -92,8 +92,9 @@ function drawMemory() {
     right = rightOf(svg);
   const x = scale(contexts[0], contexts.at(-1), LEFT, right - 8);
   const y = (value) => BOTTOM - (value / most) * (BOTTOM - TOP);
-  const every = Math.ceil((52 * contexts.length) / (right - LEFT));
-  const few = contexts.filter((_, n) => (contexts.length - 1 - n) % every === 0);
+  const powers = contexts.filter((one) => Number.isInteger(Math.log2(one)));
+  const every = Math.ceil((52 * powers.length) / (right - LEFT));
+  const few = powers.filter((_, n) => (powers.length - 1 - n) % every === 0);
   frame(svg, x, y, few.map((one) => [one, one >= 1024 ? `${one / 1024} Ki` : one]), evenTicks(most).map((one) => [one, rough(one, "B")]));
   const under = contexts.map(() => 0);
   PARTS.forEach((_, part) => {
@@ -102,7 +103,7 @@ function drawMemory() {
     const high = contexts.map((one, n) => `${x(one)} ${y(under[n])}`);
     svg.append(picture("path", { fill: COLOURS[part], d: `M${high.join("L")}L${low.reverse().join("L")}Z` }));
   });
-  if (limit !== null) svg.append(picture("path", { class: "limit", d: `M${LEFT} ${y(limit)}H${right}` }, picture("title", {}, `an engine takes ${bytes(limit)}`)));
+  if (limit !== null) svg.append(picture("path", { class: "limit", d: `M${LEFT} ${y(limit)}H${right}` }, picture("title", {}, `an engine reserves ${bytes(limit)}`)));
   const now = x(contexts[chosen.context]);
   svg.append(picture("path", { class: "here", d: `M${now} ${TOP}V${BOTTOM}` }));
 }
@@ -224,8 +225,8 @@ function facts() {
     if (taken !== null) {
       const fits = needed <= taken;
       verdict = fits
-        ? `It fits ${card.name}: of ${bytes(taken)} that an engine takes, ${bytes(taken - needed)} are left`
-        : `It does not fit ${card.name}: an engine takes ${bytes(taken)}, and ${bytes(needed)} are needed`;
+        ? `It fits on ${card.name}: it needs ${bytes(needed)} of the ${bytes(taken)} that an engine reserves`
+        : `It does not fit on ${card.name}: it needs ${bytes(needed)}, and an engine reserves ${bytes(taken)}`;
       byName("verdict").className = fits ? "good" : "bad";
     }
   }
@@ -235,7 +236,9 @@ function facts() {
 
 function show() {
   byName("batch-now").textContent = data.batches[chosen.batch];
-  byName("context-now").textContent = `${grouped(BigInt(data.contexts[chosen.context]))} tokens`;
+  const [whole, prompt] = [data.contexts, data.prompts].map((list) => BigInt(list[chosen.context]));
+  const made = prompt < whole ? `, ${grouped(whole - prompt)} of them made` : "";
+  byName("context-now").textContent = `${grouped(whole)} tokens${made}`;
   facts();
   drawMemory();
   if (data.devices.length && data.answers) drawSpeed();

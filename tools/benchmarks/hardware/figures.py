@@ -1,4 +1,4 @@
-"""Scatter plots on logarithmic axes, as SVG, without a library."""
+"""Scatter plots on logarithmic axes, as SVG, without a library; readable on light and on dark."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from math import ceil, floor, log10
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 740, 460, 78, 52, 34, 190
 COLOURS = (
-    "#1b6ca8", "#d1495b", "#2e933c", "#8e5ea2", "#e08e0b", "#444444",
-    "#17a2b8", "#a0522d", "#0b3954", "#ff7f9f", "#8bbf3f",
+    "#1b6ca8", "#d1495b", "#2e933c", "#8e5ea2", "#e08e0b", "#8c8c8c",
+    "#17a2b8", "#a0522d", "#4a7fb5", "#ff7f9f", "#8bbf3f",
 )  # fmt: skip
+_FAINT = 'stroke="currentColor" stroke-opacity="0.25"'
 Points = Sequence[tuple[float, float]]
 
 
@@ -40,7 +41,7 @@ def scatter(
     axes = _Axes([x for x, _ in every], [y for _, y in every])
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
-        f'font-size="12"><rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+        f'font-size="12" color="#757575" fill="currentColor">',
         f'<text x="{LEFT}" y="20" font-size="14">{escape(title)}</text>',
         *_grid(axes),
         f'<text x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{HEIGHT - 12}" text-anchor="middle">'
@@ -57,7 +58,7 @@ def scatter(
         parts += _key(number, name, colour)
     for points in lines.values():
         path = " ".join(f"{axes.x(x):.1f},{axes.y(y):.1f}" for x, y in points)
-        parts.append(f'<polyline points="{path}" fill="none" stroke="#222" stroke-dasharray="5 3"/>')
+        parts.append(f'<polyline points="{path}" fill="none" stroke="currentColor" stroke-dasharray="5 3"/>')
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -73,13 +74,13 @@ def _grid(axes: _Axes) -> list[str]:
     parts = []
     for power in range(axes.x0, axes.x1 + 1):
         x = axes.x(10.0**power)
-        parts.append(f'<line x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{HEIGHT - BOTTOM}" stroke="#ddd"/>')
+        parts.append(f'<line x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{HEIGHT - BOTTOM}" {_FAINT}/>')
         parts.append(
             f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{_power(power)}</text>'
         )
     for power in range(axes.y0, axes.y1 + 1):
         y = axes.y(10.0**power)
-        parts.append(f'<line x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}" stroke="#ddd"/>')
+        parts.append(f'<line x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}" {_FAINT}/>')
         parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_power(power)}</text>')
     return parts
 
