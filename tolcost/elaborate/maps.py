@@ -399,9 +399,6 @@ class Step(Protocol):
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
         """Return the next accumulator; bindings go to the block of ``env``."""
 
-    def confirm(self) -> None:
-        """Raise an exception if the fold relied on an assumption that the last step refuted."""
-
 
 class WrappedStep(Struct, frozen=True, eq=False):
     """A step wrapped to work on another accumulator."""
@@ -417,10 +414,6 @@ class WrappedStep(Struct, frozen=True, eq=False):
     def span(self) -> Span:
         """The place of the fold in the program."""
         return self.step.span
-
-    def confirm(self) -> None:
-        """Confirm the wrapped step."""
-        self.step.confirm()
 
 
 class WrittenStep(Struct, frozen=True, eq=False):
@@ -458,9 +451,6 @@ class WrittenStep(Struct, frozen=True, eq=False):
         if low == 3:
             args = (accumulator, item, Vec((len(at),), at, loose=True))
         return entry(call_values(inner, function, args, self.span))
-
-    def confirm(self) -> None:
-        """Do nothing: the program's own step relies on no assumption."""
 
 
 def position(at: tuple[Value, ...], shape: tuple[Poly, ...]) -> Poly:

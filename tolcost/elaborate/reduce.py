@@ -17,21 +17,20 @@ from tolcost.algebra import (
     const,
     data_symbol,
     ge,
-    powers,
     product_of,
     prove,
-    step_of,
     the_symbol,
-    total,
 )
 from tolcost.atoms.kit import constant_symbols
 from tolcost.atoms.nodes import JointWork
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.accumulators import fold_under_coordinates
 from tolcost.elaborate.apply import static_in
-from tolcost.elaborate.induction import as_list, components, fold_list, may_be_known
+from tolcost.elaborate.induction import as_list, components, may_be_known
 from tolcost.elaborate.layout import emit, grid, in_spaces
+from tolcost.elaborate.lists import fold_list
 from tolcost.elaborate.maps import Step, WrappedStep, WrittenStep, fresh_coordinates, pattern_of
+from tolcost.elaborate.progress import after_all
 from tolcost.elaborate.shapes import (
     capacity,
     domain_shape,
@@ -402,7 +401,7 @@ def _fold_final_at_once(env: Env, step: Step, start: Value, shape: tuple[Poly, .
 def _fold_in_closed_form(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
     """Return a fold of numbers in closed form: a sum of increments, or a power of a factor.
 
-    Repeated multiplication soon wraps in a machine type, so there it is not a power.
+    Repeated multiplication soon wraps in a machine type, so it is not tried there.
     """
     accumulator, first = data_symbol("accumulator", None, None), plain(start)
     symbol = the_symbol(accumulator)
@@ -411,13 +410,9 @@ def _fold_in_closed_form(env: Env, step: Step, start: Value, shape: tuple[Poly, 
         value = plain(step.at(inner, accumulator, coords))
         if not isinstance(value, Poly):
             return None
-        added, factor = value - accumulator, step_of(value, symbol).constant
-        multiplies = value == accumulator * (factor or 0) and cast_of(start) is None
-        if symbol in added.free and not multiplies:
-            return None
-        trial.keep()
-    assert isinstance(first, Poly)
-    if symbol not in added.free:
-        over = [(the_symbol(c), const(1), d) for c, d in zip(coords, shape, strict=True)]
-        return first + total(added, over, facts=facts_here(env))
-    return first * powers(factor, product_of(shape)) if factor is not None and factor > 0 else None
+        assert isinstance(first, Poly)
+        over = tuple([(the_symbol(c), const(1), d) for c, d in zip(coords, shape, strict=True)])
+        found = after_all(first, symbol, value, over, facts_here(env), cast_of(start) is None)
+        if found is not None:
+            trial.keep()
+    return found

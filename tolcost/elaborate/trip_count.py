@@ -51,9 +51,10 @@ from tolcost.algebra import (
 from tolcost.atoms.kit import inner_nodes, is_ref, reached
 from tolcost.atoms.nodes import Block, Component, Convert, Fold, Lambda, Node, Number, Pack, Ref, Var
 from tolcost.diagnostics import Rejected, Span
-from tolcost.elaborate.accumulators import restrict_to_components
-from tolcost.elaborate.induction import as_list, components, elaborate_any_step, fold_list
+from tolcost.elaborate.again import restrict_to_components
+from tolcost.elaborate.induction import as_list, components, elaborate_any_step
 from tolcost.elaborate.layout import pack
+from tolcost.elaborate.lists import fold_list
 from tolcost.elaborate.maps import WrappedStep, fresh_coordinates
 from tolcost.elaborate.reduce import written_fold
 from tolcost.elaborate.shapes import capacity, component, pick_component

@@ -11,8 +11,8 @@ from tolcost.algebra import FALSE, TRUE, Poly, const, data_symbol, fewer_clips, 
 from tolcost.atoms.nodes import Part, Ref, Var
 from tolcost.diagnostics import Rejected, Source, Span
 from tolcost.elaborate.expressions import as_length, function_of, is_functional, signature
-from tolcost.elaborate.induction import fold_list
 from tolcost.elaborate.layout import emit
+from tolcost.elaborate.lists import fold_list
 from tolcost.elaborate.measures import Turn, most_turns
 from tolcost.elaborate.reduce import fold_value, written_fold
 from tolcost.elaborate.shapes import pick_component
