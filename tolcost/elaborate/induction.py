@@ -42,7 +42,7 @@ from tolcost.elaborate.values import (
 MOST_ENTRIES = 16
 """The most entries of a component that is followed from step to step."""
 
-Forms = Mapping[int, Value]
+ClosedForms = Mapping[int, Value]
 """What components are after any number of steps, as forms in ``STEPS``, by number from 0."""
 
 Longer = tuple[tuple[int, ...], ...]
@@ -62,7 +62,7 @@ class Followed(Struct, frozen=True, eq=False):
 
     def take(
         self, env: Env, step: Step, rest: Value, at: tuple[Value, ...], done: Poly
-    ) -> tuple[Value, Forms]:
+    ) -> tuple[Value, ClosedForms]:
         """Take a step after ``done`` others, given what is not known.
 
         Return what the step makes of the same components, and which components it leaves known.
@@ -81,11 +81,11 @@ class Followed(Struct, frozen=True, eq=False):
                 kept[j] = self.start[j]
         return as_list(tuple([item for j, item in enumerate(after) if j not in self.ways])), kept
 
-    def is_confirmed(self, kept: Forms) -> bool:
+    def is_confirmed(self, kept: ClosedForms) -> bool:
         """Whether a step left exactly those components known that are taken to be."""
         return kept.keys() == self.ways.keys()
 
-    def without(self, kept: Forms) -> Followed:
+    def without(self, kept: ClosedForms) -> Followed:
         """Return what remains after a step that confirmed only those in ``kept``."""
         left = {j: ways if j in kept else ways[1:] for j, ways in self.ways.items()}
         found = {j: ways for j, ways in left.items() if ways}

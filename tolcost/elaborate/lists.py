@@ -24,9 +24,17 @@ from tolcost.spaces import join_spaces
 
 
 def fold_list(
-    env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_static: bool = False
+    env: Env,
+    step: Step,
+    start: Items,
+    shape: tuple[Poly, ...],
+    maybe_static: bool = False,
+    is_later: bool = False,
 ) -> Value:
-    """Build the fold of a list; components that are known at every step are not computed."""
+    """Build the fold of a list; components that are known at every step are not computed.
+
+    The first step may be one apart, unless ``is_later`` says that it follows such a step.
+    """
     guess = guess_from_first_step(env, step, start, shape)
     # usually every step copies the components that the first step copies
     copied = {j: (start[j],) for j in guess.handed_on}
@@ -40,7 +48,7 @@ def fold_list(
             return _fold_followed(env, step, followed, shape, maybe_static, guess.longer)
         except Rejected as refused:
             reason = refused
-    found = _peel(env, step, start, shape, maybe_static)
+    found = None if is_later else _peel(env, step, start, shape, maybe_static)
     if found is None:
         raise reason
     return found
@@ -80,23 +88,13 @@ def _fold_rest(
     return found
 
 
-class _LaterStep(WrappedStep, frozen=True):
-    """The steps of a fold after its first one."""
-
-    def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """Take the step at the next coordinate."""
-        return self.step.at(env, accumulator, tuple(c + 1 for c in at if isinstance(c, Poly)))
-
-
 def _peel(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_static: bool) -> Value | None:
     """Peel off the first step of a fold, if it changes a rank and so differs from the others.
 
     A component that turns out to be data, or wider, is made so from the start, which changes the first step;
     so it is elaborated again.
     """
-    if isinstance(step, _LaterStep) or len(shape) != 1:
-        return None
-    if prove(ge(shape[0] - 1), facts_here(env)) is not True:
+    if len(shape) != 1 or prove(ge(shape[0] - 1), facts_here(env)) is not True:
         return None
     inner = env.building(env.scope.inner())
     with env.context.attempt(inner.scope) as trial:
@@ -132,7 +130,11 @@ def _first_and_rest(env: Env, step: Step, start: Items, size: Poly, maybe_static
     except (Rejected, NeedsUnrolling):
         return None
     env.scope.absorb(inner.scope)
-    return fold_list(env, _LaterStep(step), after, (size - 1,), maybe_static)
+
+    def take(here: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
+        return step.at(here, accumulator, tuple([c + 1 for c in at if isinstance(c, Poly)]))
+
+    return fold_list(env, WrappedStep(step, take), after, (size - 1,), maybe_static, is_later=True)
 
 
 def _carry_on(env: Env, start: Value, after: Value, span: Span) -> Value:

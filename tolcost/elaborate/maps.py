@@ -6,6 +6,7 @@ coordinates: a static result stays a formula, and a data result becomes a Build.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Protocol
 
@@ -401,9 +402,10 @@ class Step(Protocol):
 
 
 class WrappedStep(Struct, frozen=True, eq=False):
-    """A step wrapped to work on another accumulator."""
+    """A step wrapped to work on another accumulator, which ``at`` does."""
 
     step: Step
+    at: Callable[[Env, Value, tuple[Value, ...]], Value]
 
     @property
     def pattern(self) -> CoordinateNames:

@@ -84,17 +84,6 @@ class _NotAList(Rejected):
         super().__init__(Diagnostic("T0331", message, span))
 
 
-class _ListStep(WrappedStep, frozen=True):
-    """A step whose accumulator is a sequence, as a step on a list of the same values."""
-
-    def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """Return the next list."""
-        result = self.step.at(env, Seq(components(accumulator)), at)
-        if not isinstance(result, Seq):
-            raise _NotAList(self.span)
-        return as_list(result.items)
-
-
 @form("reduce")
 def reduce_form(env: Env, expr: tree.Call) -> Value:
     """Evaluate ``reduce(t, f, init, iter)``."""
@@ -142,33 +131,15 @@ def fold_value(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...
 def _fold(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...]) -> Value:
     """Choose the kind of fold by its start."""
     maybe_static = _partly_static(step.over) or not step.looks_at_elements()
-    all_static = maybe_static and is_static(start)
-    if all_static and not (isinstance(start, ValueList) and may_be_known(step, start.items)):
+    if maybe_static and is_static(start):
         found = _static_fold(env, step, start, shape)
         if found is not None:
             return found
     if isinstance(start, Seq):
         return _sequence_fold(env, step, start, shape)
     if isinstance(start, ValueList):
-        return _list_fold(env, step, start, shape, all_static)
-    return fold_under_coordinates(env, step, start, shape, maybe_static)
-
-
-def _list_fold(env: Env, step: Step, start: ValueList, shape: tuple[Poly, ...], all_static: bool) -> Value:
-    """Fold a list; if nothing is data and the steps are few, run them one by one."""
-    numbers = known(shape)
-    if not all_static or numbers is None or math.prod(numbers) > UNROLL_LIMIT:
         return fold_list(env, step, start.items, shape, maybe_static=True)
-    inner = env.building(env.scope.inner())
-    with env.context.attempt(inner.scope) as trial:
-        found = fold_list(inner, step, start.items, shape, maybe_static=True)
-        if not is_static(found):
-            trial.keep()
-    if is_static(found):
-        begin = _in_spaces_of(env, start, found, step.span)
-        return _entry_by_entry(env, _SpacedStep(step, found), begin, grid(numbers))
-    env.scope.absorb(inner.scope)
-    return found
+    return fold_under_coordinates(env, step, start, shape, maybe_static)
 
 
 def _partly_static(over: Value) -> bool:
@@ -180,7 +151,14 @@ def _sequence_fold(env: Env, step: Step, start: Seq, shape: tuple[Poly, ...]) ->
     """Fold a sequence of tensors as a list of these tensors."""
     if not start.items or any(isinstance(item, Seq) or capacity(item) > 1 for item in start.items):
         raise _NotAList(step.span)
-    bound = bind_data(env, fold_list(env, _ListStep(step), start.items, shape))
+
+    def take(here: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
+        result = step.at(here, Seq(components(accumulator)), at)
+        if not isinstance(result, Seq):
+            raise _NotAList(step.span)
+        return as_list(result.items)
+
+    bound = bind_data(env, fold_list(env, WrappedStep(step, take), start.items, shape))
     return Seq(tuple(pick_component(env, bound, j + 1, step.span) for j in range(len(start.items))))
 
 
@@ -190,7 +168,12 @@ def _entry_by_entry(env: Env, step: Step, start: Value, points: list[tuple[int, 
 
 
 def _run_steps(
-    env: Env, step: Step, start: Value, points: list[tuple[int, ...]], work: JointWork | None = None
+    env: Env,
+    step: Step,
+    start: Value,
+    points: list[tuple[int, ...]],
+    work: JointWork | None = None,
+    kinds: Kinds = (),
 ) -> Value:
     """Run the steps one by one.
 
@@ -200,27 +183,18 @@ def _run_steps(
     """
     outer = env.building(env.scope.inner())
     with env.context.attempt(outer.scope) as trial:
-        values = _run_once(outer, step, start, points, work)
-        kinds = _kinds_of_all(values)
-        again = isinstance(step, _KindStep) and step.kinds == kinds
-        settled = again or all(_to_kinds(outer, value, kinds, step.span) is value for value in values)
+        values = [start if work is None else bind_data(outer, start, work=work)]
+        for at in points:
+            after = step.at(outer, values[-1], tuple(const(a) for a in at))
+            values.append(bind_data(outer, _to_kinds(outer, after, kinds, step.span), work=work))
+        found = _kinds_of_all(values)
+        settled = found == kinds or all(_to_kinds(outer, v, found, step.span) is v for v in values)
         if settled:
             trial.keep()
     if settled:
         env.scope.absorb(outer.scope)
         return values[-1]
-    inner, first = step.step if isinstance(step, _KindStep) else step, _to_kinds(env, start, kinds, step.span)
-    return _run_steps(env, _KindStep(inner, kinds), first, points, work)
-
-
-def _run_once(
-    env: Env, step: Step, start: Value, points: list[tuple[int, ...]], work: JointWork | None
-) -> list[Value]:
-    values = [start if work is None else bind_data(env, start, work=work)]
-    for at in points:
-        after = step.at(env, values[-1], tuple(const(a) for a in at))
-        values.append(bind_data(env, after, work=work))
-    return values
+    return _run_steps(env, step, _to_kinds(env, start, found, step.span), points, work, found)
 
 
 class _Kind(NamedTuple):
@@ -232,16 +206,6 @@ class _Kind(NamedTuple):
 
 Kinds: TypeAlias = tuple[_Kind, ...]
 """The kinds of all components of an accumulator, or of all members of a sequence."""
-
-
-class _KindStep(WrappedStep, frozen=True):
-    """A step whose results are converted to the kinds that all steps have in common."""
-
-    kinds: Kinds
-
-    def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """Return the next accumulator."""
-        return _to_kinds(env, self.step.at(env, accumulator, at), self.kinds, self.span)
 
 
 def _kinds_of_all(values: list[Value]) -> Kinds:
@@ -269,8 +233,8 @@ def _kinds(value: Value) -> Kinds:
 
 
 def _to_kinds(env: Env, value: Value, kinds: Kinds, span: Span) -> Value:
-    """Convert a value to the given kinds; return the same object if nothing changes."""
-    if not kinds:
+    """Convert a value to the given kinds, if it has as many; return the same object if nothing changes."""
+    if not kinds or len(kinds) != len(_kinds(value)):
         return value
     if isinstance(value, (ValueList, Seq)):
         sizes = [len(_kinds(item)) for item in value.items]
@@ -316,7 +280,13 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
     folded = _probe(env, step, start, shape)
     if folded is None or not is_static(folded):
         return folded
-    start, step = _in_spaces_of(env, start, folded, step.span), _SpacedStep(step, folded)
+    kinds = _kinds(folded)
+
+    def take(here: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
+        return _to_kinds(here, whole.at(here, accumulator, at), kinds, whole.span)
+
+    start, whole = _to_kinds(env, start, kinds, step.span), step
+    step = WrappedStep(whole, take)
     numbers = known(shape)
     size = UNROLL_LIMIT + 1 if numbers is None else math.prod(numbers)
     if isinstance(plain(start), Poly) and size > _FEW_STEPS:
@@ -331,24 +301,6 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
         None if isinstance(start, (ValueList, Vec, View)) else _fold_final_at_once(env, step, start, shape)
     )
     return folded if steady is None else _in_fold_space(env, steady, folded)
-
-
-class _SpacedStep(WrappedStep, frozen=True):
-    """A step of statics whose results take the spaces of the whole fold."""
-
-    like: Value
-
-    def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """Return the next accumulator."""
-        return _in_spaces_of(env, self.step.at(env, accumulator, at), self.like, self.span)
-
-
-def _in_spaces_of(env: Env, value: Value, like: Value, span: Span) -> Value:
-    """Convert a static value to the spaces of another, component by component."""
-    if isinstance(value, ValueList) and isinstance(like, ValueList) and len(value.items) == len(like.items):
-        pairs = zip(value.items, like.items, strict=True)
-        return ValueList(tuple(_in_spaces_of(env, item, other, span) for item, other in pairs))
-    return _static_in(env, value, space_of(like), span)
 
 
 def _static_in(env: Env, value: Value, space: str, span: Span) -> Value:
@@ -370,6 +322,8 @@ def _probe(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value
     """Build the fold as a static one, to find out whether its steps stay static."""
     if isinstance(start, _NO_TOL):
         return _probe_first_step(env, step, start, shape)
+    if isinstance(start, ValueList) and may_be_known(step, start.items):
+        return fold_list(env, step, start.items, shape, maybe_static=True)
     return fold_under_coordinates(env, step, start, shape, maybe_static=True)
 
 
