@@ -33,7 +33,7 @@ from tolcost.atoms.nodes import Block, Component, Fold, Node, Pack, Part, Ref, T
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.again import restrict_to_components
 from tolcost.elaborate.apply import result_space, takes, widen_space
-from tolcost.elaborate.induction import ClosedForms, Followed, Longer
+from tolcost.elaborate.induction import ClosedForms, Followed
 from tolcost.elaborate.layout import (
     as_static,
     emit,
@@ -421,18 +421,16 @@ def fold_computed(
     shape: tuple[Poly, ...],
     maybe_static: bool,
     followed: Followed | None = None,
-    longer: Longer = (),
 ) -> Value | Followed:
     """Build the Fold of what is not known; or return what is known, if a step refutes some of it.
 
-    Components that may be static are taken to be static until a step makes one of them data. ``longer``
-    guesses how much longer lengths are after one step.
+    Components that may be static are taken to be static until a step makes one of them data.
     """
     fold = Computed(env, step, shape, start, emit(env, start, step.span), followed)
     size = len(fold.begin.type)
     static = _initially_static(start, size) if maybe_static else (False,) * size
     first = tuple(map(Carried, fold.begin.type, static))
-    guess = _guessed(fold, first, longer)
+    guess = _guessed(fold, first)
     if guess != first:
         try:
             found = _fixpoint(fold, first, guess)
@@ -445,27 +443,28 @@ def fold_computed(
     return found
 
 
-def _guessed(fold: Computed, first: State, longer: Longer) -> State:
-    """Guess which components become data, which only syntax tells, and by how much they grow."""
-    is_data: Flags = (False,) * len(first)
-    if fold.followed is None and any(statics(first)) and (fold.is_list or first[0].part.shape):
-        seems = guess_growth(fold.step, len(first))
-        if seems is not None:
-            is_data = seems[0]
-            longer = tuple([_leading(more, c.part) for more, c in zip(seems[1], first, strict=True)])
-    if [*map(len, longer)] != [len(c.part.shape) for c in first]:
+def _guessed(fold: Computed, first: State) -> State:
+    """Guess from syntax by how much lengths grow, and which static values become data.
+
+    In a list of which some components may be known, only a step shows which become data.
+    """
+    followed = fold.followed
+    if followed is None and not (any(statics(first)) and (fold.is_list or first[0].part.shape)):
         return first
-    return tuple(map(_guess, first, is_data, longer))
+    seems = guess_growth(fold.step, len(first if followed is None else followed.start))
+    known = () if followed is None else followed.ways
+    told = [one for j, one in enumerate(zip(*seems, strict=True)) if j not in known] if seems else []
+    if len(told) != len(first):
+        return first
+    return tuple([_guess(c, followed is None and d, more) for c, (d, more) in zip(first, told, strict=True)])
 
 
-def _leading(more: int, part: Part) -> tuple[int, ...]:
-    return (more, *[0] * (len(part.shape) - 1)) if part.shape else ()
-
-
-def _guess(c: Carried, is_data: bool, longer: tuple[int, ...]) -> Carried:
-    lengths = tuple([d + more * STEPS if more else d for d, more in zip(c.part.shape, longer, strict=True)])
+def _guess(c: Carried, is_data: bool, longer: int) -> Carried:
+    part = c.part
+    if longer and part.shape:
+        part = Part((part.shape[0] + longer * STEPS, *part.shape[1:]), part.space)
     early = c.is_static and is_data
-    return Carried(Part(lengths, c.part.space) if any(longer) else c.part, c.is_static and not early, early)
+    return Carried(part, c.is_static and not early, early)
 
 
 def _fixpoint(fold: Computed, first: State, state: State) -> Value | Followed | None:
@@ -771,10 +770,8 @@ class _Pass:
         """Fold the static components of a list without the others, on which they cannot depend."""
         static = statics(after)
         own = (True,) * sum(static)
-        var = Var(self.var.name, tuple(compress(self.var.type, static)))
+        start, var, body = restrict_to_components(begin, self.var, self.block, static)
         self.env.context.static_components |= _component_keys(var, own)
-        body = restrict_to_components(self.block, self.var, var, static)
-        start = pack(tuple(component(begin, j + 1) for j, f in enumerate(static) if f))
         fold = self.env.scope.bind(self._fold(var, body, start, tuple(compress(after, static))))
         found = _as_value(self.env, fold, True, own)
         return found.items if isinstance(found, ValueList) else (found,)
@@ -843,11 +840,9 @@ def _broadcast_scalars(begin: Node, parts: Type, env: Env, step: Step) -> Node:
     if not any(grown):
         return begin
     value = env.scope.bind(begin)
-    if len(parts) == 1:
-        return _broadcast_to(value, parts[0], env, step)
-    items = [component(value, j + 1) for j in range(len(parts))]
+    items = [component(value, j + 1) for j in range(len(parts))] if len(parts) > 1 else [value]
     every = zip(items, parts, grown, strict=True)
-    return pack(tuple(_broadcast_to(item, part, env, step) if grows else item for item, part, grows in every))
+    return pack(tuple([_broadcast_to(item, p, env, step) if grows else item for item, p, grows in every]))
 
 
 def _broadcast_to(value: Node, part: Part, env: Env, step: Step) -> Node:

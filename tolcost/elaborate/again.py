@@ -234,17 +234,17 @@ class _RestrictedCopy(SubprogramCopy):
                 return SubprogramCopy.fresh(self, node)
 
 
-def restrict_to_components(block: Block, old: Var, new: Var, chosen: Sequence[bool]) -> Block:
-    """Restrict a body to chosen components, which must not depend on the others."""
+def restrict_to_components(
+    start: Node, old: Var, block: Block, chosen: Sequence[bool]
+) -> tuple[Node, Var, Block]:
+    """Restrict the start, the accumulator and the body of a fold to components that need no others."""
     assert isinstance(block.result, ir.Pack)
+    new = Var(old.name, tuple(compress(old.type, chosen)))
     results = tuple(compress(block.result.items, chosen))
     reached = {node.var for node in inner_nodes(results, dict(block.bindings)) if isinstance(node, Ref)}
     needed = Block(tuple([(var, node) for var, node in block.bindings if var in reached]), pack(results))
-    whole = Ref(new, new.type)
     places = [j for j, f in enumerate(chosen, start=1) if f]
-    parts = (
-        {j: component(whole, k) for k, j in enumerate(places, start=1)}
-        if len(places) > 1
-        else {places[0]: whole}
-    )
-    return _RestrictedCopy({}, {}, {}, old, parts).block(needed)
+    whole = Ref(new, new.type)
+    parts = [component(whole, k + 1) if len(places) > 1 else whole for k in range(len(places))]
+    body = _RestrictedCopy({}, {}, {}, old, dict(zip(places, parts, strict=True))).block(needed)
+    return pack(tuple([component(start, j) for j in places])), new, body

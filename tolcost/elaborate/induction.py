@@ -22,7 +22,7 @@ from tolcost.elaborate.maps import Step, fresh_coordinates, position
 from tolcost.elaborate.outlook import guess_growth
 from tolcost.elaborate.progress import guesses, value_after
 from tolcost.elaborate.shapes import known as numbers_of
-from tolcost.elaborate.shapes import pick_component, shape_of
+from tolcost.elaborate.shapes import pick_component
 from tolcost.elaborate.values import (
     Data,
     Env,
@@ -44,9 +44,6 @@ MOST_ENTRIES = 16
 
 ClosedForms = Mapping[int, Value]
 """What components are after any number of steps, as forms in ``STEPS``, by number from 0."""
-
-Longer = tuple[tuple[int, ...], ...]
-"""The growth of every length of every component of an accumulator per step."""
 
 
 class Followed(Struct, frozen=True, eq=False):
@@ -147,13 +144,12 @@ def elaborate_any_step(
 class Guess(Struct, frozen=True, eq=False):
     """A guess from the first step: what may hold at every step.
 
-    ``ways`` are the forms of components that may be known, ``handed_on`` are components that the step returns
-    unchanged, and ``longer`` is the growth of each length.
+    ``ways`` are the forms of components that may be known, and ``handed_on`` are components that the step
+    returns unchanged.
     """
 
     ways: Mapping[int, Items] = field(default_factory=dict)
     handed_on: frozenset[int] = frozenset()
-    longer: Longer = ()
 
 
 def guess_from_first_step(env: Env, step: Step, start: Items, shape: tuple[Poly, ...]) -> Guess:
@@ -168,21 +164,10 @@ def guess_from_first_step(env: Env, step: Step, start: Items, shape: tuple[Poly,
             pairs = list(zip(start, after, strict=True))
             found = {j: _possible_forms(inner, a, b) for j, (a, b) in enumerate(pairs)}
             handed_on = frozenset(j for j, (a, b) in enumerate(pairs) if _are_same_data(inner.scope, a, b))
-            longer = tuple(_length_growth(inner, a, b) for a, b in pairs)
     except (Rejected, NeedsUnrolling):
         return Guess()
     ways = {j: forms for j, forms in found.items() if forms}
-    return Guess(ways, handed_on - ways.keys(), longer)
-
-
-def _length_growth(env: Env, before: Value, after: Value) -> tuple[int, ...]:
-    """Return the growth of a component's lengths in one step, where it is a number."""
-    if isinstance(before, Unknown) or isinstance(after, Unknown):
-        return ()
-    old, new = (shape_of(env, value, NOWHERE) for value in (before, after))
-    if len(old) != len(new):
-        return (0,) * len(old)
-    return tuple(max((b - a).constant or 0, 0) for a, b in zip(old, new, strict=True))
+    return Guess(ways, handed_on - ways.keys())
 
 
 def _possible_forms(env: Env, start: Value, now: Value) -> Items:

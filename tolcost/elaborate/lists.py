@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from itertools import accumulate
+from operator import is_
+from typing import NamedTuple, TypeAlias
+
 from tolcost.algebra import Poly, const, ge, product_of, prove
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.accumulators import fold_computed
 from tolcost.elaborate.apply import static_in
-from tolcost.elaborate.induction import Followed, Longer, as_list, guess_from_first_step
+from tolcost.elaborate.induction import Followed, as_list, guess_from_first_step
 from tolcost.elaborate.layout import emit, in_spaces
 from tolcost.elaborate.maps import Step, WrappedStep, fresh_coordinates, position
 from tolcost.elaborate.shapes import facts_here, pick_component, shape_of, space_of
@@ -15,12 +20,20 @@ from tolcost.elaborate.values import (
     Env,
     Items,
     NeedsUnrolling,
+    Seq,
+    Spaces,
     Value,
     ValueList,
+    Vec,
+    View,
     bind_data,
     is_static,
+    plain,
 )
 from tolcost.spaces import join_spaces
+
+NO_TOL = (Seq, str, Spaces)
+"""What has no IR: folds of these run step by step."""
 
 
 def fold_list(
@@ -45,7 +58,7 @@ def fold_list(
         beginnings.append(Followed(start, {}, frozenset(range(len(start)))))
     for followed in beginnings:
         try:
-            return _fold_followed(env, step, followed, shape, maybe_static, guess.longer)
+            return _fold_followed(env, step, followed, shape, maybe_static)
         except Rejected as refused:
             reason = refused
     found = None if is_later else _peel(env, step, start, shape, maybe_static)
@@ -55,11 +68,11 @@ def fold_list(
 
 
 def _fold_followed(
-    env: Env, step: Step, followed: Followed, shape: tuple[Poly, ...], maybe_static: bool, longer: Longer
+    env: Env, step: Step, followed: Followed, shape: tuple[Poly, ...], maybe_static: bool
 ) -> Value:
     """Build the fold of the components that are not known, and add those that are."""
     while True:
-        found = _fold_rest(env, step, followed, shape, maybe_static, longer)
+        found = _fold_rest(env, step, followed, shape, maybe_static)
         if not isinstance(found, Followed):
             break
         followed = found
@@ -72,13 +85,12 @@ def _fold_followed(
 
 
 def _fold_rest(
-    env: Env, step: Step, followed: Followed, shape: tuple[Poly, ...], maybe_static: bool, longer: Longer
+    env: Env, step: Step, followed: Followed, shape: tuple[Poly, ...], maybe_static: bool
 ) -> Value | Followed:
     """Build the fold of the components that are not known; or return what is known, if a step refutes it."""
     rest = followed.rest()
     if rest:
-        grown = tuple([row for j, row in enumerate(longer) if j not in followed.ways])
-        return fold_computed(env, step, as_list(rest), shape, maybe_static, followed, grown)
+        return fold_computed(env, step, as_list(rest), shape, maybe_static, followed)
     coords, inner = fresh_coordinates(env, step.pattern, shape)
     with env.context.attempt(inner.scope) as trial:
         found, kept = followed.take(inner, step, ValueList(()), coords, position(coords, shape))
@@ -110,7 +122,7 @@ def _peel(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_sta
     if settled:
         env.scope.absorb(inner.scope)
         return bound
-    begin = tuple([a if is_static(b) else _carry_on(env, b, a, step.span) for a, b in pairs])
+    begin = tuple([a if is_static(b) else _in_kind_of_both(env, a, b, step.span) for a, b in pairs])
     return _peel(env, step, begin, shape, maybe_static)
 
 
@@ -125,7 +137,7 @@ def _first_and_rest(env: Env, step: Step, start: Items, size: Poly, maybe_static
             if ranks[0] == ranks[1]:
                 return None
             pairs = zip(start, after, strict=True)
-            after = tuple([_carry_on(inner, first, item, step.span) for first, item in pairs])
+            after = tuple([_in_kind_of_both(inner, item, first, step.span) for first, item in pairs])
             trial.keep()
     except (Rejected, NeedsUnrolling):
         return None
@@ -137,9 +149,77 @@ def _first_and_rest(env: Env, step: Step, start: Items, size: Poly, maybe_static
     return fold_list(env, WrappedStep(step, take), after, (size - 1,), maybe_static, is_later=True)
 
 
-def _carry_on(env: Env, start: Value, after: Value, span: Span) -> Value:
-    """Carry the result of the first step on: data if the start is data, and in a space that holds both."""
-    space = join_spaces(space_of(start), space_of(after))
-    if not (is_static(start) and is_static(after)):
-        return Data(in_spaces(emit(env, after, span), (space,)))
-    return after if space == space_of(after) else static_in(env, after, space, span)
+def _in_kind_of_both(env: Env, value: Value, other: Value, span: Span) -> Value:
+    """Convert a value to the kind that holds it and another."""
+    return to_kinds(env, value, kinds_of_all([value, other]), span)
+
+
+# ---- the kind of a value that a loop carries: its binding time and its space ---------------------------
+
+
+class _Kind(NamedTuple):
+    """The kind of one loop-carried value: whether it is data, and its space."""
+
+    is_data: bool
+    space: str
+
+
+Kinds: TypeAlias = tuple[_Kind, ...]
+"""The kinds of all components of an accumulator, or of all members of a sequence."""
+
+
+def kinds_of_all(values: list[Value]) -> Kinds:
+    """Return the kinds that hold the accumulator at every step; nothing if its structure changes."""
+    every = [*map(kinds_of, values)]
+    if len(set(map(len, every))) > 1:
+        return ()
+    return tuple([reduce(_join_kinds, column) for column in zip(*every, strict=True)])
+
+
+def _join_kinds(one: _Kind, other: _Kind) -> _Kind:
+    return one if one == other else _Kind(one.is_data or other.is_data, join_spaces(one.space, other.space))
+
+
+def kinds_of(value: Value) -> Kinds:
+    """Return the kinds of a value; nothing if its components are no values of their own."""
+    match value:
+        case ValueList(items=items) | Seq(items=items):
+            return tuple([kind for item in items for kind in kinds_of(item)])
+        case Data(node=node):
+            return tuple([_Kind(True, part.space) for part in node.type])
+        case View(capacity=several) if several > 1:
+            return ()
+        case _:
+            return (_Kind(not is_static(value), space_of(value)),)
+
+
+def to_kinds(env: Env, value: Value, kinds: Kinds, span: Span) -> Value:
+    """Convert a value to the given kinds, if it has as many; return the same object if nothing changes."""
+    if not kinds or len(kinds) != len(kinds_of(value)):
+        return value
+    if isinstance(value, (ValueList, Seq)):
+        sizes = [len(kinds_of(item)) for item in value.items]
+        places = zip(value.items, accumulate(sizes, initial=0), sizes, strict=False)
+        items = [to_kinds(env, item, kinds[first : first + size], span) for item, first, size in places]
+        return value if all(map(is_, items, value.items)) else type(value)(tuple(items))
+    if isinstance(value, Data):
+        node = in_spaces(value.node, tuple(kind.space for kind in kinds))
+        return value if node is value.node else Data(node)
+    ((is_data, space),) = kinds
+    if not is_data:
+        return _static_in(env, value, space, span)
+    if isinstance(value, Vec) and not value.static:
+        items = [to_kinds(env, item, kinds, span) for item in value.items]
+        return value if all(map(is_, items, value.items)) else Vec(value.shape, tuple(items), value.loose)
+    if not is_static(value) and space_of(value) == space:
+        return value
+    return value if isinstance(value, NO_TOL) else Data(in_spaces(emit(env, value, span), (space,)))
+
+
+def _static_in(env: Env, value: Value, space: str, span: Span) -> Value:
+    """Convert a static value without components to a space; return the same object if nothing changes."""
+    inner = plain(value)
+    if not is_static(value) or isinstance(inner, (*NO_TOL, ValueList)):
+        return value
+    even = not isinstance(inner, Vec) or {space_of(item) for item in inner.items} <= {space}
+    return value if even and space_of(value) == space else static_in(env, value, space, span)

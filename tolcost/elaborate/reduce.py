@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import reduce
-from itertools import accumulate
-from operator import is_
-from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -25,10 +21,9 @@ from tolcost.atoms.kit import constant_symbols
 from tolcost.atoms.nodes import JointWork
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.accumulators import fold_under_coordinates
-from tolcost.elaborate.apply import static_in
 from tolcost.elaborate.induction import as_list, components, may_be_known
-from tolcost.elaborate.layout import emit, grid, in_spaces
-from tolcost.elaborate.lists import fold_list
+from tolcost.elaborate.layout import emit, grid
+from tolcost.elaborate.lists import NO_TOL, Kinds, fold_list, kinds_of, kinds_of_all, to_kinds
 from tolcost.elaborate.maps import Step, WrappedStep, WrittenStep, fresh_coordinates, pattern_of
 from tolcost.elaborate.progress import after_all
 from tolcost.elaborate.shapes import (
@@ -48,7 +43,6 @@ from tolcost.elaborate.values import (
     NeedsUnrolling,
     Quotient,
     Seq,
-    Spaces,
     StaticNode,
     Value,
     ValueList,
@@ -65,10 +59,9 @@ from tolcost.elaborate.values import (
     plain,
     recast,
 )
-from tolcost.spaces import SPACES, join_spaces
+from tolcost.spaces import SPACES
 from tolcost.syntax import tree
 
-_NO_TOL = (Seq, str, Spaces)
 _FEW_STEPS = 16
 """The number of steps up to which running them one by one is cheaper than finding a sum."""
 
@@ -186,73 +179,15 @@ def _run_steps(
         values = [start if work is None else bind_data(outer, start, work=work)]
         for at in points:
             after = step.at(outer, values[-1], tuple(const(a) for a in at))
-            values.append(bind_data(outer, _to_kinds(outer, after, kinds, step.span), work=work))
-        found = _kinds_of_all(values)
-        settled = found == kinds or all(_to_kinds(outer, v, found, step.span) is v for v in values)
+            values.append(bind_data(outer, to_kinds(outer, after, kinds, step.span), work=work))
+        found = kinds_of_all(values)
+        settled = found == kinds or all(to_kinds(outer, v, found, step.span) is v for v in values)
         if settled:
             trial.keep()
     if settled:
         env.scope.absorb(outer.scope)
         return values[-1]
-    return _run_steps(env, step, _to_kinds(env, start, found, step.span), points, work, found)
-
-
-class _Kind(NamedTuple):
-    """The kind of one loop-carried value: whether it is data, and its space."""
-
-    is_data: bool
-    space: str
-
-
-Kinds: TypeAlias = tuple[_Kind, ...]
-"""The kinds of all components of an accumulator, or of all members of a sequence."""
-
-
-def _kinds_of_all(values: list[Value]) -> Kinds:
-    """Return the kinds that hold the accumulator at every step; nothing if its structure changes."""
-    every = [*map(_kinds, values)]
-    if len(set(map(len, every))) > 1:
-        return ()
-    return tuple([reduce(_join_kinds, column) for column in zip(*every, strict=True)])
-
-
-def _join_kinds(one: _Kind, other: _Kind) -> _Kind:
-    return one if one == other else _Kind(one.is_data or other.is_data, join_spaces(one.space, other.space))
-
-
-def _kinds(value: Value) -> Kinds:
-    match value:
-        case ValueList(items=items) | Seq(items=items):
-            return tuple([kind for item in items for kind in _kinds(item)])
-        case Data(node=node):
-            return tuple([_Kind(True, part.space) for part in node.type])
-        case View(capacity=several) if several > 1:
-            return ()
-        case _:
-            return (_Kind(not is_static(value), space_of(value)),)
-
-
-def _to_kinds(env: Env, value: Value, kinds: Kinds, span: Span) -> Value:
-    """Convert a value to the given kinds, if it has as many; return the same object if nothing changes."""
-    if not kinds or len(kinds) != len(_kinds(value)):
-        return value
-    if isinstance(value, (ValueList, Seq)):
-        sizes = [len(_kinds(item)) for item in value.items]
-        places = zip(value.items, accumulate(sizes, initial=0), sizes, strict=False)
-        items = [_to_kinds(env, item, kinds[first : first + size], span) for item, first, size in places]
-        return value if all(map(is_, items, value.items)) else type(value)(tuple(items))
-    if isinstance(value, Data):
-        node = in_spaces(value.node, tuple(kind.space for kind in kinds))
-        return value if node is value.node else Data(node)
-    ((is_data, space),) = kinds
-    if not is_data:
-        return _static_in(env, value, space, span)
-    if isinstance(value, Vec) and not value.static:
-        items = [_to_kinds(env, item, kinds, span) for item in value.items]
-        return value if all(map(is_, items, value.items)) else Vec(value.shape, tuple(items), value.loose)
-    if not is_static(value) and space_of(value) == space:
-        return value
-    return value if isinstance(value, _NO_TOL) else Data(in_spaces(emit(env, value, span), (space,)))
+    return _run_steps(env, step, to_kinds(env, start, found, step.span), points, work, found)
 
 
 def _as_data_if_any(env: Env, step: WrittenStep, over: Vec) -> WrittenStep:
@@ -280,12 +215,12 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
     folded = _probe(env, step, start, shape)
     if folded is None or not is_static(folded):
         return folded
-    kinds = _kinds(folded)
+    kinds = kinds_of(folded)
 
     def take(here: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        return _to_kinds(here, whole.at(here, accumulator, at), kinds, whole.span)
+        return to_kinds(here, whole.at(here, accumulator, at), kinds, whole.span)
 
-    start, whole = _to_kinds(env, start, kinds, step.span), step
+    start, whole = to_kinds(env, start, kinds, step.span), step
     step = WrappedStep(whole, take)
     numbers = known(shape)
     size = UNROLL_LIMIT + 1 if numbers is None else math.prod(numbers)
@@ -295,21 +230,12 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
             return _in_fold_space(env, closed, folded)
     if numbers is not None and size <= UNROLL_LIMIT:
         return _entry_by_entry(env, step, start, grid(numbers))
-    if isinstance(start, _NO_TOL):
+    if isinstance(start, NO_TOL):
         return None  # too long to run step by step, and not expressible in the IR
     steady = (
         None if isinstance(start, (ValueList, Vec, View)) else _fold_final_at_once(env, step, start, shape)
     )
     return folded if steady is None else _in_fold_space(env, steady, folded)
-
-
-def _static_in(env: Env, value: Value, space: str, span: Span) -> Value:
-    """Convert a static value without components to a space; return the same object if nothing changes."""
-    inner = plain(value)
-    if not is_static(value) or isinstance(inner, (*_NO_TOL, ValueList)):
-        return value
-    even = not isinstance(inner, Vec) or {space_of(item) for item in inner.items} <= {space}
-    return value if even and space_of(value) == space else static_in(env, value, space, span)
 
 
 def _in_fold_space(env: Env, value: Value, folded: Value) -> Value:
@@ -320,7 +246,7 @@ def _in_fold_space(env: Env, value: Value, folded: Value) -> Value:
 
 def _probe(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
     """Build the fold as a static one, to find out whether its steps stay static."""
-    if isinstance(start, _NO_TOL):
+    if isinstance(start, NO_TOL):
         return _probe_first_step(env, step, start, shape)
     if isinstance(start, ValueList) and may_be_known(step, start.items):
         return fold_list(env, step, start.items, shape, maybe_static=True)

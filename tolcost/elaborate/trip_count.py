@@ -53,11 +53,10 @@ from tolcost.atoms.nodes import Block, Component, Convert, Fold, Lambda, Node, N
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.again import restrict_to_components
 from tolcost.elaborate.induction import as_list, components, elaborate_any_step
-from tolcost.elaborate.layout import pack
 from tolcost.elaborate.lists import fold_list
 from tolcost.elaborate.maps import Step, WrappedStep, fresh_coordinates
 from tolcost.elaborate.reduce import written_fold
-from tolcost.elaborate.shapes import capacity, component, pick_component
+from tolcost.elaborate.shapes import capacity, pick_component
 from tolcost.elaborate.values import (
     Data,
     Env,
@@ -282,9 +281,7 @@ def _restrict_to_condition(fold: Fold, turns: Symbol) -> Fold:
     chosen = tuple(j in needed for j in range(1, len(items) + 1))
     if all(chosen):
         return replace(fold, ends=turns)
-    alone = Var(var.name, tuple(compress(var.type, chosen)))
-    start = pack(tuple(component(fold.start, j) for j in sorted(needed)))
-    inside = restrict_to_components(body, var, alone, chosen)
+    start, alone, inside = restrict_to_components(fold.start, var, body, chosen)
     kind = tuple(compress(fold.type, chosen))
     return replace(fold, ends=turns, accumulator=alone, start=start, body=inside, type=kind)
 
@@ -304,7 +301,7 @@ def _components_read(node: Node, body: Block, accumulator: Var) -> list[int]:
 
 
 class _Turn(Struct, frozen=True, eq=False):
-    """A turn of a loop, of a condition and loop-carried values; ``said`` is the condition it computed last."""
+    """A turn of a loop; ``said`` is the condition that it computed last."""
 
     step: Step
     go: Value
