@@ -33,7 +33,7 @@ from tolcost.atoms.nodes import Block, Component, Fold, Node, Pack, Part, Ref, T
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.again import restrict_to_components
 from tolcost.elaborate.apply import result_space, takes, widen_space
-from tolcost.elaborate.induction import ClosedForms, Followed
+from tolcost.elaborate.induction import Followed, as_list
 from tolcost.elaborate.layout import (
     as_static,
     emit,
@@ -54,7 +54,15 @@ from tolcost.elaborate.progress import (
     multiplied_by_step,
     told_by_step,
 )
-from tolcost.elaborate.shapes import Shape, component, facts_here, shape_text, substitute_equal_lengths, unify
+from tolcost.elaborate.shapes import (
+    Shape,
+    component,
+    facts_here,
+    pick_component,
+    shape_text,
+    substitute_equal_lengths,
+    unify,
+)
 from tolcost.elaborate.values import (
     Data,
     Env,
@@ -63,6 +71,7 @@ from tolcost.elaborate.values import (
     RankMismatch,
     Value,
     ValueList,
+    bind_data,
     fail,
     is_static,
 )
@@ -399,36 +408,52 @@ class Computed(Struct, frozen=True, eq=False):
     begin: Node
     followed: Followed | None
 
-    @property
-    def is_list(self) -> bool:
-        """Whether a step sees several values."""
-        return isinstance(self.start, ValueList)
-
 
 def fold_under_coordinates(
-    env: Env, step: Step, start: Value, shape: tuple[Poly, ...], maybe_static: bool
-) -> Value:
-    """Build the Fold of a step whose accumulator is one value."""
-    found = fold_computed(env, step, start, shape, maybe_static)
-    assert not isinstance(found, Followed)
-    return found
-
-
-def fold_computed(
     env: Env,
     step: Step,
     start: Value,
     shape: tuple[Poly, ...],
     maybe_static: bool,
     followed: Followed | None = None,
-) -> Value | Followed:
-    """Build the Fold of what is not known; or return what is known, if a step refutes some of it.
+) -> Value:
+    """Build the Fold of a step, without the components of a list that are known at every step.
 
     Components that may be static are taken to be static until a step makes one of them data.
     """
-    fold = Computed(env, step, shape, start, emit(env, start, step.span), followed)
+    while True:
+        begin = start if followed is None else as_list(followed.rest())
+        fold = Computed(env, step, shape, begin, emit(env, begin, step.span), followed)
+        if followed is None or fold.begin.type:
+            found = _fold_computed(fold, maybe_static)
+        else:
+            found = _fold_nothing(fold, followed)
+        if not isinstance(found, Followed):
+            break
+        followed = found
+    if followed is None or not followed.ways:
+        return found
+    bound = bind_data(env, found)
+    places = range(1, len(followed.rest()) + 1)
+    parts = tuple([pick_component(env, bound, j, step.span) for j in places])
+    return followed.whole(parts, product_of(shape))
+
+
+def _fold_nothing(fold: Computed, followed: Followed) -> Value | Followed:
+    """Take a step of which everything is known; return what is known, if it refutes some of it."""
+    coords, inner = fresh_coordinates(fold.env, fold.step.pattern, fold.shape)
+    with fold.env.context.attempt(inner.scope) as trial:
+        _, kept = followed.take(inner, fold.step, fold.start, coords, position(coords, fold.shape))
+        less = followed.without(kept)
+        if less is None:
+            trial.keep()
+    return less or fold.start
+
+
+def _fold_computed(fold: Computed, maybe_static: bool) -> Value | Followed:
+    """Build the Fold of what is not known; or return what is known, if a step refutes some of it."""
     size = len(fold.begin.type)
-    static = _initially_static(start, size) if maybe_static else (False,) * size
+    static = _initially_static(fold.start, size) if maybe_static else (False,) * size
     first = tuple(map(Carried, fold.begin.type, static))
     guess = _guessed(fold, first)
     if guess != first:
@@ -449,7 +474,9 @@ def _guessed(fold: Computed, first: State) -> State:
     In a list of which some components may be known, only a step shows which become data.
     """
     followed = fold.followed
-    if followed is None and not (any(statics(first)) and (fold.is_list or first[0].part.shape)):
+    if followed is None and not (
+        any(statics(first)) and (isinstance(fold.start, ValueList) or first[0].part.shape)
+    ):
         return first
     seems = guess_growth(fold.step, len(first if followed is None else followed.start))
     known = () if followed is None else followed.ways
@@ -490,8 +517,8 @@ def _fixpoint(fold: Computed, first: State, state: State) -> Value | Followed | 
                 )
                 if not fewer and _shapes(after) == _shapes(state):
                     if body.widen(after, again=less):
-                        if fold.followed is not None and not fold.followed.is_confirmed(body.kept):
-                            return fold.followed.without(body.kept)
+                        if body.refuted is not None:
+                            return body.refuted
                         trial.keep()
                         return body.value(after)
                     fewer = True
@@ -636,9 +663,9 @@ class _Pass:
         self.env.context.static_components |= _component_keys(self.var, static)
         early = tuple([c.is_early for c in state])
         whole = Ref(self.var, self.var.type)
-        self.accumulator = _as_value(self.inner, whole, fold.is_list, static, early)
+        self.accumulator = _as_value(self.inner, whole, isinstance(fold.start, ValueList), static, early)
         self.block: Block
-        self.kept: ClosedForms = {}
+        self.refuted: Followed | None = None  # what remains known, if the step refutes some of it
         self.has_asked = False
 
     def done(self) -> Poly:
@@ -651,9 +678,10 @@ class _Pass:
         if fold.followed is None:
             result = fold.step.at(self.inner, self.accumulator, self.coords)
         else:
-            result, self.kept = fold.followed.take(
+            result, kept = fold.followed.take(
                 self.inner, fold.step, self.accumulator, self.coords, self.done()
             )
+            self.refuted = fold.followed.without(kept)
         self.has_asked = self.env.context.asked > asked
         node = emit(self.inner, result, fold.step.span)
         self.block = self.inner.scope.block(node)

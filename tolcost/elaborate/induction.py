@@ -78,12 +78,10 @@ class Followed(Struct, frozen=True, eq=False):
                 kept[j] = self.start[j]
         return as_list(tuple([item for j, item in enumerate(after) if j not in self.ways])), kept
 
-    def is_confirmed(self, kept: ClosedForms) -> bool:
-        """Whether a step left exactly those components known that are taken to be."""
-        return kept.keys() == self.ways.keys()
-
-    def without(self, kept: ClosedForms) -> Followed:
-        """Return what remains after a step that confirmed only those in ``kept``."""
+    def without(self, kept: ClosedForms) -> Followed | None:
+        """Return what remains after a step that confirmed only those in ``kept``; None if that is all."""
+        if kept.keys() == self.ways.keys():
+            return None
         left = {j: ways if j in kept else ways[1:] for j, ways in self.ways.items()}
         found = {j: ways for j, ways in left.items() if ways}
         barred = self.barred | (left.keys() - found.keys())
@@ -131,31 +129,20 @@ def elaborate_any_step(
 ) -> None:
     """Elaborate a step at symbolic coordinates, where only facts that hold at every step are known."""
     unknown: Items = tuple(item if _known_entries(item) else Unknown() for item in start)
-    guess = guess_from_first_step(env, step, unknown, shape)
-    followed = Followed(start, {**guess.ways, **{j: (start[j],) for j in guess.handed_on}})
-    while True:
+    ways, handed_on = guess_from_first_step(env, step, unknown, shape)
+    followed: Followed | None = Followed(start, {**ways, **{j: (start[j],) for j in handed_on}})
+    while followed is not None:
         rest = ValueList(tuple(Unknown() for _ in followed.rest()))
         _, kept = followed.take(env, step, rest, coords, position(coords, shape))
-        if followed.is_confirmed(kept):
-            return
         followed = followed.without(kept)
 
 
-class Guess(Struct, frozen=True, eq=False):
-    """A guess from the first step: what may hold at every step.
-
-    ``ways`` are the forms of components that may be known, and ``handed_on`` are components that the step
-    returns unchanged.
-    """
-
-    ways: Mapping[int, Items] = field(default_factory=dict)
-    handed_on: frozenset[int] = frozenset()
-
-
-def guess_from_first_step(env: Env, step: Step, start: Items, shape: tuple[Poly, ...]) -> Guess:
-    """Guess what holds at every step from the result of the first step."""
+def guess_from_first_step(
+    env: Env, step: Step, start: Items, shape: tuple[Poly, ...]
+) -> tuple[dict[int, Items], frozenset[int]]:
+    """Guess from the first step the forms of components, and which data every step hands on unchanged."""
     if not any(map(_known_entries, start)):
-        return Guess()
+        return {}, frozenset()
     _, inner = fresh_coordinates(env, step.pattern, shape)
     try:
         with env.context.attempt(inner.scope):
@@ -165,9 +152,9 @@ def guess_from_first_step(env: Env, step: Step, start: Items, shape: tuple[Poly,
             found = {j: _possible_forms(inner, a, b) for j, (a, b) in enumerate(pairs)}
             handed_on = frozenset(j for j, (a, b) in enumerate(pairs) if _are_same_data(inner.scope, a, b))
     except (Rejected, NeedsUnrolling):
-        return Guess()
+        return {}, frozenset()
     ways = {j: forms for j, forms in found.items() if forms}
-    return Guess(ways, handed_on - ways.keys())
+    return ways, handed_on - ways.keys()
 
 
 def _possible_forms(env: Env, start: Value, now: Value) -> Items:

@@ -7,13 +7,13 @@ from itertools import accumulate
 from operator import is_
 from typing import NamedTuple, TypeAlias
 
-from tolcost.algebra import Poly, const, ge, product_of, prove
+from tolcost.algebra import Poly, const, ge, prove
 from tolcost.diagnostics import Rejected, Span
-from tolcost.elaborate.accumulators import fold_computed
+from tolcost.elaborate.accumulators import fold_under_coordinates
 from tolcost.elaborate.apply import static_in
 from tolcost.elaborate.induction import Followed, as_list, guess_from_first_step
 from tolcost.elaborate.layout import emit, in_spaces
-from tolcost.elaborate.maps import Step, WrappedStep, fresh_coordinates, position
+from tolcost.elaborate.maps import Step, WrappedStep
 from tolcost.elaborate.shapes import facts_here, pick_component, shape_of, space_of
 from tolcost.elaborate.values import (
     Data,
@@ -48,55 +48,21 @@ def fold_list(
 
     The first step may be one apart, unless ``is_later`` says that it follows such a step.
     """
-    guess = guess_from_first_step(env, step, start, shape)
+    ways, handed_on = guess_from_first_step(env, step, start, shape)
     # usually every step copies the components that the first step copies
-    copied = {j: (start[j],) for j in guess.handed_on}
-    beginnings = [Followed(start, {**guess.ways, **copied})]
-    if copied and guess.ways:
-        beginnings.append(Followed(start, guess.ways))
-    if copied or guess.ways:
+    beginnings = [Followed(start, {**ways, **{j: (start[j],) for j in handed_on}})]
+    if handed_on and ways:
+        beginnings.append(Followed(start, ways))
+    if handed_on or ways:
         beginnings.append(Followed(start, {}, frozenset(range(len(start)))))
     for followed in beginnings:
         try:
-            return _fold_followed(env, step, followed, shape, maybe_static)
+            return fold_under_coordinates(env, step, as_list(start), shape, maybe_static, followed)
         except Rejected as refused:
             reason = refused
     found = None if is_later else _peel(env, step, start, shape, maybe_static)
     if found is None:
         raise reason
-    return found
-
-
-def _fold_followed(
-    env: Env, step: Step, followed: Followed, shape: tuple[Poly, ...], maybe_static: bool
-) -> Value:
-    """Build the fold of the components that are not known, and add those that are."""
-    while True:
-        found = _fold_rest(env, step, followed, shape, maybe_static)
-        if not isinstance(found, Followed):
-            break
-        followed = found
-    if not followed.ways:
-        return found
-    bound = bind_data(env, found)
-    size = len(followed.rest())
-    parts = tuple([pick_component(env, bound, j + 1, step.span) for j in range(size)])
-    return followed.whole(parts, product_of(shape))
-
-
-def _fold_rest(
-    env: Env, step: Step, followed: Followed, shape: tuple[Poly, ...], maybe_static: bool
-) -> Value | Followed:
-    """Build the fold of the components that are not known; or return what is known, if a step refutes it."""
-    rest = followed.rest()
-    if rest:
-        return fold_computed(env, step, as_list(rest), shape, maybe_static, followed)
-    coords, inner = fresh_coordinates(env, step.pattern, shape)
-    with env.context.attempt(inner.scope) as trial:
-        found, kept = followed.take(inner, step, ValueList(()), coords, position(coords, shape))
-        if not followed.is_confirmed(kept):
-            return followed.without(kept)
-        trial.keep()
     return found
 
 
@@ -146,7 +112,9 @@ def _first_and_rest(env: Env, step: Step, start: Items, size: Poly, maybe_static
     def take(here: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
         return step.at(here, accumulator, tuple([c + 1 for c in at if isinstance(c, Poly)]))
 
-    return fold_list(env, WrappedStep(step, take), after, (size - 1,), maybe_static, is_later=True)
+    return fold_list(
+        env, WrappedStep(take, step.pattern, step.span), after, (size - 1,), maybe_static, is_later=True
+    )
 
 
 def _in_kind_of_both(env: Env, value: Value, other: Value, span: Span) -> Value:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Protocol
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -386,36 +386,12 @@ def _static_view(
     return recast(laid, space) if SPACES[space].finite else laid
 
 
-class Step(Protocol):
-    """One step of a fold: from an accumulator and a coordinate to the next accumulator."""
-
-    @property
-    def pattern(self) -> CoordinateNames:
-        """The names that the program gives the coordinates."""
-
-    @property
-    def span(self) -> Span:
-        """The place of the fold in the program."""
-
-    def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """Return the next accumulator; bindings go to the block of ``env``."""
-
-
 class WrappedStep(Struct, frozen=True, eq=False):
-    """A step wrapped to work on another accumulator, which ``at`` does."""
+    """A step that works on another accumulator than the program's own."""
 
-    step: Step
     at: Callable[[Env, Value, tuple[Value, ...]], Value]
-
-    @property
-    def pattern(self) -> CoordinateNames:
-        """The names that the program gives the coordinates."""
-        return self.step.pattern
-
-    @property
-    def span(self) -> Span:
-        """The place of the fold in the program."""
-        return self.step.span
+    pattern: CoordinateNames
+    span: Span
 
 
 class WrittenStep(Struct, frozen=True, eq=False):
@@ -453,6 +429,10 @@ class WrittenStep(Struct, frozen=True, eq=False):
         if low == 3:
             args = (accumulator, item, Vec((len(at),), at, loose=True))
         return entry(call_values(inner, function, args, self.span))
+
+
+Step: TypeAlias = WrittenStep | WrappedStep
+"""One step of a fold: from an accumulator and a coordinate to the next accumulator."""
 
 
 def position(at: tuple[Value, ...], shape: tuple[Poly, ...]) -> Poly:

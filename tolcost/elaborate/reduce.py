@@ -151,7 +151,7 @@ def _sequence_fold(env: Env, step: Step, start: Seq, shape: tuple[Poly, ...]) ->
             raise _NotAList(step.span)
         return as_list(result.items)
 
-    bound = bind_data(env, fold_list(env, WrappedStep(step, take), start.items, shape))
+    bound = bind_data(env, fold_list(env, WrappedStep(take, step.pattern, step.span), start.items, shape))
     return Seq(tuple(pick_component(env, bound, j + 1, step.span) for j in range(len(start.items))))
 
 
@@ -221,7 +221,7 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
         return to_kinds(here, whole.at(here, accumulator, at), kinds, whole.span)
 
     start, whole = to_kinds(env, start, kinds, step.span), step
-    step = WrappedStep(whole, take)
+    step = WrappedStep(take, whole.pattern, whole.span)
     numbers = known(shape)
     size = UNROLL_LIMIT + 1 if numbers is None else math.prod(numbers)
     if isinstance(plain(start), Poly) and size > _FEW_STEPS:

@@ -167,7 +167,7 @@ class WrittenLoop(Struct, frozen=True, eq=False):
             carried = turn.from_condition(here, go, parts, at)
             return as_list((*turn.said, *components(carried)))
 
-        step, start = WrappedStep(turn.step, take), (turn.go, *self.carried)
+        step, start = turn.wrapped(take), (turn.go, *self.carried)
         try:
             return bind_data(env, fold_list(env, step, start, (turns,), maybe_static=True))
         except NeedsUnrolling:
@@ -309,6 +309,10 @@ class _Turn(Struct, frozen=True, eq=False):
     """The number of components of each loop-carried value: a list is carried component by component."""
     said: list[Value] = field(default_factory=list)
 
+    def wrapped(self, at: Callable[[Env, Value, tuple[Value, ...]], Value]) -> Step:
+        """Return a step that takes this turn."""
+        return WrappedStep(at, self.step.pattern, self.step.span)
+
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
         """Return the loop-carried values after a turn, given the first condition."""
         return self.from_condition(env, self.go, components(accumulator), at)
@@ -330,7 +334,7 @@ def _count_held_turns(env: Env, turn: _Turn, start: tuple[Value, ...], shape: tu
     open_end = inner.in_mode(replace(inner.scope.mode, checked=False))  # of turns that may never be taken
     with env.context.attempt(inner.scope):
         try:
-            elaborate_any_step(open_end, WrappedStep(turn.step, turn.at), start, shape, coords)
+            elaborate_any_step(open_end, turn.wrapped(turn.at), start, shape, coords)
         except (Rejected, NeedsUnrolling):
             return _count_turn_by_turn(inner, turn, start, shape[0])
     condition, certain = _necessary_condition(turn.said[0])
