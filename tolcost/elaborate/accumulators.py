@@ -1,7 +1,9 @@
-"""Folds in the IR: the type of an accumulator that may grow, and which of its components are static.
+"""What a fold carries from step to step, found by one fixpoint.
 
-Both are guessed first. The step is elaborated with the guess, and again until its result agrees with the
-guess.
+A component of an accumulator is known at every step, in a closed form, or static, or data (``Followed``,
+``Carried``); what is not known has a space and lengths. The step is elaborated with what is taken to hold,
+which is then joined with what the step makes of it, until nothing changes. It begins with what the start is,
+or with a guess from the first step (``induction``) or from syntax (``outlook``).
 """
 
 from __future__ import annotations
@@ -10,35 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import lru_cache, reduce
 from itertools import compress, zip_longest
-from operator import and_, attrgetter, gt
 from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tolcost.algebra import (
-    Poly,
-    Sum,
-    const,
-    coordinate,
-    data_symbol,
-    eq,
-    exact_div,
-    ge,
-    generators_in,
-    powers,
-    product_of,
-    prove,
-    scale,
-    step_of,
-    substitute,
-    sum_over,
-    the_symbol,
-    to_text,
-)
+from tolcost.algebra import Poly, const, eq, ge, product_of, prove, substitute, the_symbol, to_text
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import (
-    Bindings,
     children,
     inner_nodes,
     is_numeric,
@@ -50,8 +31,9 @@ from tolcost.atoms.kit import (
 )
 from tolcost.atoms.nodes import Block, Component, Fold, Node, Pack, Part, Ref, Type, Var
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate.again import SubprogramCopy
+from tolcost.elaborate.again import restrict_to_components
 from tolcost.elaborate.apply import result_space, takes, widen_space
+from tolcost.elaborate.induction import Followed, as_list
 from tolcost.elaborate.layout import (
     as_static,
     emit,
@@ -64,7 +46,23 @@ from tolcost.elaborate.layout import (
 )
 from tolcost.elaborate.maps import Step, fresh_coordinates, position
 from tolcost.elaborate.outlook import guess_growth
-from tolcost.elaborate.shapes import component, facts_here, shape_text, substitute_equal_lengths, unify
+from tolcost.elaborate.progress import (
+    STEPS,
+    added_by_step,
+    changes,
+    form_after,
+    multiplied_by_step,
+    told_by_step,
+)
+from tolcost.elaborate.shapes import (
+    Shape,
+    component,
+    facts_here,
+    pick_component,
+    shape_text,
+    substitute_equal_lengths,
+    unify,
+)
 from tolcost.elaborate.values import (
     Data,
     Env,
@@ -73,6 +71,7 @@ from tolcost.elaborate.values import (
     RankMismatch,
     Value,
     ValueList,
+    bind_data,
     fail,
     is_static,
 )
@@ -364,16 +363,13 @@ def _with_spaces_of(parts: Type, like: Type) -> Type:
     return with_spaces(parts, spaces_of(like))
 
 
-# === Folds and their accumulators.
+# === The fixpoint.
 
 
 _MOST_PASSES = 8
 """The most elaborations of a step, besides one for each component that may become data."""
 _MOST_GUESSES = 5
 """The most of them after which a length is guessed to grow by what the number of the step tells."""
-_shape = attrgetter("shape")
-_STEPS = data_symbol("steps")
-"""The number of completed steps of a fold, as it occurs in the lengths of its accumulator."""
 
 _HINT = (
     "each step may add to a length what its number tells or multiply it, or build one that its number tells: "
@@ -381,39 +377,36 @@ _HINT = (
     "a few steps may stand one after the other: `f(f(x))`"
 )
 
-Longer = tuple[tuple[int, ...], ...]
-"""The growth of every length of every component of an accumulator per step."""
+
+class Carried(Struct, frozen=True):
+    """What is taken to hold at every step of a component that is computed.
+
+    The lengths of its part are forms in ``STEPS``. It is ``early`` data if it was static at the start, and no
+    step has made it data yet.
+    """
+
+    part: Part
+    is_static: bool
+    is_early: bool = False
 
 
-class _Growth(Struct, frozen=True, eq=False):
-    """An accumulator's type: its parts at the start, and the growth of each length after ``_STEPS``."""
-
-    parts: Type
-    by: tuple[tuple[Poly, ...], ...]
-
-    def of(self, chosen: Flags) -> _Growth:
-        """Restrict the growth to the chosen components."""
-        return _Growth(tuple(compress(self.parts, chosen)), tuple(compress(self.by, chosen)))
-
-    def after(self, steps: Callable[[], Poly]) -> Type:
-        """Return the type after some steps.
-
-        Their number is computed only if something grows, which is rare.
-        """
-        if not any(self.by) or not any(grows.terms for row in self.by for grows in row):
-            return self.parts
-        done = steps()
-        return tuple([_part_after(p, row, done) for p, row in zip(self.parts, self.by, strict=True)])
+State = tuple[Carried, ...]
+"""What is taken to hold of all components that are computed."""
 
 
-def _part_after(part: Part, by: tuple[Poly, ...], steps: Poly) -> Part:
-    if not any(grows.terms for grows in by):
-        return part
-    return Part(tuple([d + _after(g, steps) for d, g in zip(part.shape, by, strict=True)]), part.space)
+class Computed(Struct, frozen=True, eq=False):
+    """A fold to build: its step, its domain, and the start of what it computes.
 
+    ``followed`` are all components of a list, and tell those that are known and so not computed; None if the
+    accumulator is no list.
+    """
 
-def _after(grows: Poly, steps: Poly) -> Poly:
-    return substitute(grows, {the_symbol(_STEPS): steps}) if grows.terms else grows
+    env: Env
+    step: Step
+    shape: tuple[Poly, ...]
+    start: Value
+    begin: Node
+    followed: Followed | None
 
 
 def fold_under_coordinates(
@@ -422,87 +415,148 @@ def fold_under_coordinates(
     start: Value,
     shape: tuple[Poly, ...],
     maybe_static: bool,
-    longer: Longer | None = None,
+    followed: Followed | None = None,
 ) -> Value:
-    """Build the Fold of a step; ``longer`` guesses how much longer lengths are after one step.
+    """Build the Fold of a step, without the components of a list that are known at every step.
 
-    Components of the accumulator have separate binding times: components that may be static are assumed to be
-    static until a step makes one of them data; then the step is elaborated again. Components that the step's
-    syntax shows to become data are assumed to be data at once, and the elaborated step must confirm it.
+    Components that may be static are taken to be static until a step makes one of them data.
     """
-    begin = emit(env, start, step.span)
-    static = _initially_static(start, len(begin.type)) if maybe_static else (False,) * len(begin.type)
-    steady = tuple([(const(0),) * len(p.shape) for p in begin.type])
-    listed = isinstance(start, ValueList)
-    made_data: Flags = ()
-    if any(static) and (listed or begin.type[0].shape):
-        seems = guess_growth(step, len(static))
-        if seems is not None:
-            made_data = tuple(map(and_, static, seems[0]))
-            pairs = zip(seems[1], steady, strict=True)
-            longer = tuple([(more, *[0] * (len(row) - 1)) if row else () for more, row in pairs])
-    fits = longer and tuple(map(len, longer)) == tuple(map(len, steady))
-    if longer and fits and (any(made_data) or any(map(any, longer))):
-        by = tuple(tuple(more * _STEPS for more in row) for row in longer)
+    while True:
+        begin = start if followed is None else as_list(followed.rest())
+        fold = Computed(env, step, shape, begin, emit(env, begin, step.span), followed)
+        if followed is None or fold.begin.type:
+            found = _fold_computed(fold, maybe_static)
+        else:
+            found = _fold_nothing(fold, followed)
+        if not isinstance(found, Followed):
+            break
+        followed = found
+    if followed is None or not followed.ways:
+        return found
+    bound = bind_data(env, found)
+    places = range(1, len(followed.rest()) + 1)
+    parts = tuple([pick_component(env, bound, j, step.span) for j in places])
+    return followed.whole(parts, product_of(shape))
+
+
+def _fold_nothing(fold: Computed, followed: Followed) -> Value | Followed:
+    """Take a step of which everything is known; return what is known, if it refutes some of it."""
+    coords, inner = fresh_coordinates(fold.env, fold.step.pattern, fold.shape)
+    with fold.env.context.attempt(inner.scope) as trial:
+        _, kept = followed.take(inner, fold.step, fold.start, coords, position(coords, fold.shape))
+        less = followed.without(kept)
+        if less is None:
+            trial.keep()
+    return less or fold.start
+
+
+def _fold_computed(fold: Computed, maybe_static: bool) -> Value | Followed:
+    """Build the Fold of what is not known; or return what is known, if a step refutes some of it."""
+    size = len(fold.begin.type)
+    static = _initially_static(fold.start, size) if maybe_static else (False,) * size
+    first = tuple(map(Carried, fold.begin.type, static))
+    guess = _guessed(fold, first)
+    if guess != first:
         try:
-            grown = _Growth(begin.type, by)
-            return _elaborate_fold(env, step, begin, shape, grown, listed, static, made_data)
-        except (Rejected, NeedsUnrolling, _NeedNotBeData):
-            pass
-    return _elaborate_fold(env, step, begin, shape, _Growth(begin.type, steady), listed, static)
+            found = _fixpoint(fold, first, guess)
+        except (Rejected, NeedsUnrolling):
+            found = None
+        if found is not None:
+            return found
+    found = _fixpoint(fold, first, first)
+    assert found is not None
+    return found
 
 
-class _NeedNotBeData(Exception):
-    """A component was assumed to be data, but it need not be."""
+def _guessed(fold: Computed, first: State) -> State:
+    """Guess from syntax by how much lengths grow, and which static values become data.
 
-
-def _elaborate_fold(
-    env: Env,
-    step: Step,
-    begin: Node,
-    shape: tuple[Poly, ...],
-    growth: _Growth,
-    listed: bool,
-    static: Flags,
-    made_data: Flags = (),
-) -> Value:
-    """Build the Fold by elaborating the step until its accumulator agrees with the assumptions.
-
-    ``made_data`` components are assumed to be data before a step made them so.
+    In a list of which some components may be known, only a step shows which become data.
     """
-    first, static = static, tuple(map(gt, static, made_data)) if made_data else static
-    for passes in range(_MOST_PASSES + len(static)):
-        body = _Pass(env, step, shape, growth, listed, static, made_data)
+    followed = fold.followed
+    if followed is None and not (
+        any(statics(first)) and (isinstance(fold.start, ValueList) or first[0].part.shape)
+    ):
+        return first
+    seems = guess_growth(fold.step, len(first if followed is None else followed.start))
+    known = () if followed is None else followed.ways
+    told = [one for j, one in enumerate(zip(*seems, strict=True)) if j not in known] if seems else []
+    if len(told) != len(first):
+        return first
+    return tuple([_guess(c, followed is None and d, more) for c, (d, more) in zip(first, told, strict=True)])
+
+
+def _guess(c: Carried, is_data: bool, longer: int) -> Carried:
+    part = c.part
+    if longer and part.shape:
+        part = Part((part.shape[0] + longer * STEPS, *part.shape[1:]), part.space)
+    early = c.is_static and is_data
+    return Carried(part, c.is_static and not early, early)
+
+
+def _fixpoint(fold: Computed, first: State, state: State) -> Value | Followed | None:
+    """Build the Fold by elaborating its step until the state is what the step makes of it.
+
+    Return None if a component that is data early need not be data.
+    """
+    context = fold.env.context
+    early = tuple([c.is_early for c in state])
+    for passes in range(_MOST_PASSES + len(state)):
+        body = _Pass(fold, state)
         try:
-            with env.context.attempt(body.inner.scope) as trial:
-                result = body.run()
-                settled = body.settle(passes)
-                if any(made_data) and (body.has_asked or not body.makes_data(first, made_data)):
-                    raise _NeedNotBeData
-                left = _static_after_step(result, body.accumulator, static)
-                # This component is static only if one that just became data was static; re-elaborate with the
-                # smaller set.
-                fewer = left != static and (
-                    any(left)
+            with context.attempt(body.inner.scope) as trial:
+                after = body.run(passes)
+                if any(early) and (body.has_asked or not body.makes_data(statics(first), early)):
+                    return None
+                less = statics(after) != statics(state)
+                # This component is static only if one that just became data was static: elaborate again.
+                fewer = less and (
+                    any(statics(after))
                     or body.has_asked
-                    or depends_statically_on(body.block, body.var, env.context.static_components)
+                    or depends_statically_on(body.block, body.var, context.static_components)
                 )
-                if not fewer and settled.by == growth.by and _same_shapes(settled.parts, growth.parts):
-                    if body.widen(settled, left, again=left != static):
-                        step.confirm()
+                if not fewer and _shapes(after) == _shapes(state):
+                    if body.widen(after, again=less):
+                        if body.refuted is not None:
+                            return body.refuted
                         trial.keep()
-                        return body.value(begin, settled, left)
+                        return body.value(after)
                     fewer = True
             # Decisions that depended on spaces are made anew if the spaces have changed.
-            anew = body.has_asked and settled.parts != growth.parts
-            static, growth = (left if fewer and not anew else static), settled
+            anew = body.has_asked and _kinds(after) != _kinds(state)
+            state = after if fewer and not anew else _with_parts_of(after, state)
         except OutOfRange as refused:
-            mode = env.scope.mode
-            if not mode.checked:
-                raise
-            unchecked = env.in_mode(replace(mode, checked=False))
-            growth = _lengthen(_Pass(unchecked, step, shape, growth, listed, static), refused)
-    fail("T0326", "the accumulator's shape does not settle", step.span, hint=_HINT)
+            state = _lengthened(fold, state, refused)
+    fail("T0326", "the accumulator's shape does not settle", fold.step.span, hint=_HINT)
+
+
+def statics(state: State) -> Flags:
+    """Return which components are static."""
+    return tuple([c.is_static for c in state])
+
+
+def _shapes(state: State) -> list[Shape]:
+    return [c.part.shape for c in state]
+
+
+def _kinds(state: State) -> list[tuple[str, int]]:
+    return [(c.part.space, len(c.part.shape)) for c in state]
+
+
+def _with_parts_of(after: State, before: State) -> State:
+    return tuple([Carried(a.part, c.is_static, c.is_early) for a, c in zip(after, before, strict=True)])
+
+
+def _type_after(state: Iterable[Carried], steps: Callable[[], Poly]) -> Type:
+    """Return the type after some steps.
+
+    Their number is computed only if something grows, which is rare.
+    """
+    parts = tuple([c.part for c in state])
+    if not any(changes(d) for part in parts for d in part.shape):
+        return parts
+    done = steps()
+    return tuple([Part(tuple([form_after(d, done) for d in p.shape]), p.space) for p in parts])
 
 
 def _initially_static(start: Value, size: int) -> Flags:
@@ -526,17 +580,20 @@ def _propagate_data(result: ValueList, accumulator: ValueList, static: Flags) ->
     return static if left == static else _propagate_data(result, accumulator, left)
 
 
-def _lengthen(body: _Pass, refused: OutOfRange) -> _Growth:
+def _lengthened(fold: Computed, state: State, refused: OutOfRange) -> State:
     """Improve the guess of an accumulator that is too short for an access in a step."""
+    mode = fold.env.scope.mode
+    if not mode.checked:
+        raise refused
+    body = _Pass(replace(fold, env=fold.env.in_mode(replace(mode, checked=False))), state)
     try:
-        with body.env.context.attempt(body.inner.scope):
-            body.run()
-            settled = body.settle()
+        with fold.env.context.attempt(body.inner.scope):
+            after = body.run()
     except Rejected:
         raise refused from None
-    if settled.by == body.growth.by:
+    if _shapes(after) == _shapes(state):
         raise refused
-    return settled
+    return _with_parts_of(after, state)
 
 
 class _Sources(Struct, eq=False):
@@ -590,49 +647,127 @@ class _Sources(Struct, eq=False):
         return self.found[var]
 
 
-def _same_shapes(left: Type, right: Type) -> bool:
-    return [*map(_shape, left)] == [*map(_shape, right)]
-
-
 def _component_keys(var: Var, chosen: Flags) -> set[tuple[Var, int]]:
     """Return the chosen components of an accumulator."""
     return {(var, j) for j, one in enumerate(chosen, start=1) if one}
 
 
 class _Pass:
-    """One elaboration of a step under coordinates, with a guess of the accumulator's type."""
+    """One elaboration of a step under coordinates, with what is taken to hold of the accumulator."""
 
-    def __init__(
-        self,
-        env: Env,
-        step: Step,
-        shape: tuple[Poly, ...],
-        growth: _Growth,
-        listed: bool,
-        static: Flags,
-        made_data: Flags = (),
-    ) -> None:
-        self.env, self.step, self.shape, self.growth = env, step, shape, growth
-        self.coords, self.inner = fresh_coordinates(env, step.pattern, shape)
-        self.var = Var("accumulator", growth.after(lambda: position(self.coords, shape)))
-        env.context.static_components |= _component_keys(self.var, static)
-        self.accumulator = _as_value(self.inner, Ref(self.var, self.var.type), listed, static, made_data)
+    def __init__(self, fold: Computed, state: State) -> None:
+        self.fold, self.state, self.env = fold, state, fold.env
+        self.coords, self.inner = fresh_coordinates(self.env, fold.step.pattern, fold.shape)
+        self.var = Var("accumulator", _type_after(state, self.done))
+        static = statics(state)
+        self.env.context.static_components |= _component_keys(self.var, static)
+        early = tuple([c.is_early for c in state])
+        whole = Ref(self.var, self.var.type)
+        self.accumulator = _as_value(self.inner, whole, isinstance(fold.start, ValueList), static, early)
         self.block: Block
+        self.refuted: Followed | None = None  # what remains known, if the step refutes some of it
         self.has_asked = False
 
-    def run(self) -> Value:
-        """Elaborate the step and keep it as the body; return its result."""
-        asked = self.env.context.asked
-        result = self.step.at(self.inner, self.accumulator, self.coords)
-        self.has_asked = self.env.context.asked > asked
-        self.block = self.inner.scope.block(emit(self.inner, result, self.step.span))
-        return result
+    def done(self) -> Poly:
+        """Return the number of steps before this one."""
+        return position(self.coords, self.fold.shape)
 
-    def settle(self, passes: int = 0) -> _Growth:
-        """Return the accumulator's type that the result of the step suggests, after so many passes."""
-        node, coords, shape = self.block.result, self.coords, self.shape
-        steps = product_of(shape) if passes < _MOST_GUESSES else None
-        return _growth_of_step(self.inner, self.growth, node, coords, shape, self.step, steps)
+    def run(self, passes: int = 0) -> State:
+        """Elaborate the step, and join what is taken to hold with what the step makes of it."""
+        fold, asked = self.fold, self.env.context.asked
+        if fold.followed is None:
+            result = fold.step.at(self.inner, self.accumulator, self.coords)
+        else:
+            result, kept = fold.followed.take(
+                self.inner, fold.step, self.accumulator, self.coords, self.done()
+            )
+            self.refuted = fold.followed.without(kept)
+        self.has_asked = self.env.context.asked > asked
+        node = emit(self.inner, result, fold.step.span)
+        self.block = self.inner.scope.block(node)
+        if len(node.type) != len(self.state):
+            fail(
+                "T0327",
+                f"the accumulator is a list of {len(self.state)}, but a step gives {len(node.type)}",
+                fold.step.span,
+                kind=RankMismatch,
+            )
+        static = _static_after_step(result, self.accumulator, statics(self.state))
+        now = _type_after(self.state, lambda: self.done() + 1)
+        rows = zip(self.state, self.var.type, now, node.type, static, strict=True)
+        steps = product_of(fold.shape) if passes < _MOST_GUESSES else None
+        return tuple([self._joined(*row, steps) for row in rows])
+
+    def _joined(
+        self, was: Carried, before: Part, want: Part, now: Part, is_still_static: bool, steps: Poly | None
+    ) -> Carried:
+        """Join a component with what the step makes of it: lengths between them become forms.
+
+        ``steps`` is how many there are, for lengths that each may add something else to; None if no such
+        guess is to be made any more.
+        """
+        space = join_spaces(was.part.space, now.space)
+        shape = was.part.shape
+        if len(shape) == len(now.shape):
+            rows = zip(shape, before.shape, want.shape, now.shape, strict=True)
+            shape = tuple([self._length(*row, steps) for row in rows])
+        elif shape:
+            message = (
+                f"the accumulator has shape {shape_text(shape)}, but a step gives {shape_text(now.shape)}"
+            )
+            fail("T0327", message, self.fold.step.span, kind=RankMismatch)
+        else:
+            shape = self._steady(now.shape)
+        return Carried(Part(shape, space), is_still_static, was.is_early)
+
+    def _steady(self, shape: Shape) -> Shape:
+        """Return the lengths that a number becomes in a step; they must be equal at every step."""
+        own = set(map(the_symbol, self.coords))
+        for length in shape:
+            if not own.isdisjoint(length.free):
+                made = f"a step makes a ToL of length {to_text(length)} of the accumulator"
+                fail("T0326", f"{made}, another at every step", self.fold.step.span, hint=_HINT)
+        return shape
+
+    def _length(self, form: Poly, before: Poly, want: Poly, now: Poly, steps: Poly | None) -> Poly:
+        """Return the form of a length that is ``now`` after a step, where ``want`` was expected."""
+        own = list(map(the_symbol, self.coords))
+        place = own[0] if len(own) == 1 else None
+        if place is not None:
+            by_factor = multiplied_by_step(form, before, now, place)
+            if by_factor is not None:
+                return by_factor
+        context, span = self.env.context, self.fold.step.span
+        difference = substitute_equal_lengths(context, now) - substitute_equal_lengths(context, want)
+        if difference == const(0):
+            return form
+        verdict = prove(eq(difference), facts_here(self.inner))
+        # coordinates of loops around this one stay the same in it
+        steady = all(s.kind == "length" or (s.kind == "coord" and s not in own) for s in difference.free)
+        if steady and not changes(form) and (verdict is False or prove(ge(difference - 1)) is True):
+            return form + difference * STEPS
+        if verdict is True:
+            return form
+        if steady:
+            unify(self.inner, now, want, "each step must keep the accumulator's shape", span)
+            return form
+        first = form_after(form, const(0))
+        told = None
+        if place is not None and not changes(form):
+            told = told_by_step(first, now, place)
+        if told is None and place is not None and steps is not None:
+            told = added_by_step(first, now - before, place, steps)
+        if told is not None and told != form:
+            return told
+        if place is not None and changes(form):  # a guess, unlike the lengths of the first step
+            want, now = substitute(want, {place: const(0)}), substitute(now, {place: const(1)})
+        fail(
+            "T0326",
+            f"the accumulator's length {to_text(want)} becomes {to_text(now)}: "
+            "it grows neither by what the number of the step tells nor by a whole factor",
+            span,
+            hint=_HINT,
+        )
 
     def makes_data(self, static: Flags, made_data: Flags) -> bool:
         """Whether a step makes the ``made_data`` components data only because other components are data."""
@@ -646,36 +781,37 @@ class _Pass:
             data |= more
         return needed.keys() <= data
 
-    def value(self, begin: Node, growth: _Growth, static: Flags) -> Value:
+    def value(self, after: State) -> Value:
         """Return the finished fold; its static components come from a separate fold without the others."""
-        fold = self._fold(self.var, self.block, begin, growth)
+        static, begin = statics(after), self.fold.begin
+        fold = self._fold(self.var, self.block, begin, after)
         if not any(static):
             return Data(fold)
         whole = self.env.scope.bind(fold)
         if all(static):
             return _as_value(self.env, whole, True, static)
-        alone = iter(self._fold_static_alone(begin, growth, static))
+        alone = iter(self._fold_static_alone(begin, after))
         parts = (next(alone) if f else Data(component(whole, j + 1)) for j, f in enumerate(static))
         return ValueList(tuple(parts))
 
-    def _fold_static_alone(self, begin: Node, growth: _Growth, static: Flags) -> tuple[Value, ...]:
+    def _fold_static_alone(self, begin: Node, after: State) -> tuple[Value, ...]:
         """Fold the static components of a list without the others, on which they cannot depend."""
+        static = statics(after)
         own = (True,) * sum(static)
-        var = Var(self.var.name, tuple(compress(self.var.type, static)))
+        start, var, body = restrict_to_components(begin, self.var, self.block, static)
         self.env.context.static_components |= _component_keys(var, own)
-        body = restrict_to_components(self.block, self.var, var, static)
-        start = pack(tuple(component(begin, j + 1) for j, f in enumerate(static) if f))
-        fold = self.env.scope.bind(self._fold(var, body, start, growth.of(static)))
+        fold = self.env.scope.bind(self._fold(var, body, start, tuple(compress(after, static))))
         found = _as_value(self.env, fold, True, own)
         return found.items if isinstance(found, ValueList) else (found,)
 
-    def widen(self, growth: _Growth, static: Flags, again: bool) -> bool:
+    def widen(self, after: State, again: bool) -> bool:
         """Widen spaces without elaborating the step again; return False if the result would differ.
 
         If an accumulator turned out to be data, its space counts where the space of a static number did not:
         then ``again`` forces a check.
         """
-        spaces, old = spaces_of(growth.parts), spaces_of(self.var.type)
+        static = statics(after)
+        spaces, old = tuple([c.part.space for c in after]), spaces_of(self.var.type)
         while again or old != spaces:
             spaces = _propagate_spaces(spaces, self.block.result, self.var)
             wider = Var(self.var.name, with_spaces(self.var.type, spaces))
@@ -691,59 +827,15 @@ class _Pass:
             self.var, self.block = wider, body
         return True
 
-    def _fold(self, var: Var, block: Block, begin: Node, growth: _Growth) -> Node:
+    def _fold(self, var: Var, block: Block, begin: Node, after: State) -> Node:
         """Build the Fold in the spaces of its accumulator."""
-        spaces = spaces_of(var.type)
+        spaces, shape, step = spaces_of(var.type), self.fold.shape, self.fold.step
         body = Block(block.bindings, in_spaces(block.result, spaces))
-        kind = with_spaces(growth.after(lambda: product_of(self.shape)), spaces)
-        start = in_spaces(_broadcast_scalars(begin, growth.parts, self.env, self.step), spaces)
+        kind = with_spaces(_type_after(after, lambda: product_of(shape)), spaces)
+        parts = _type_after(after, lambda: const(0))
+        start = in_spaces(_broadcast_scalars(begin, parts, self.env, step), spaces)
         symbols = tuple(map(the_symbol, self.coords))
-        return Fold(symbols, self.shape, var, start, body, kind, self.step.span, self.env.context.node)
-
-
-class _RestrictedCopy(SubprogramCopy):
-    """A copy of a body restricted to some components; variables bound around it stay."""
-
-    accumulator: Var
-    parts: Mapping[int, Node]
-    """The replacements of the accumulator's components."""
-
-    def bindings(self, bindings: Bindings) -> Bindings:
-        """Copy the bindings of a block; a component that becomes the whole accumulator has a name already."""
-        kept = []
-        for var, node in bindings:
-            new = self.node(node)
-            if isinstance(new, Ref):
-                self.vars[var] = new
-            else:
-                kept.append((self.bound(var), new))
-        return tuple(kept)
-
-    def fresh(self, node: Node) -> Node:
-        """Copy a node that is not copied yet."""
-        match node:
-            case Component(value=Ref(var=var), j=j) if var is self.accumulator:
-                return self.parts[j]
-            case Ref(var=var) if var not in self.vars:
-                return node
-            case _:
-                return SubprogramCopy.fresh(self, node)
-
-
-def restrict_to_components(block: Block, old: Var, new: Var, chosen: Flags) -> Block:
-    """Restrict a body to chosen components, which must not depend on the others."""
-    assert isinstance(block.result, Pack)
-    results = tuple(compress(block.result.items, chosen))
-    reached = {node.var for node in inner_nodes(results, dict(block.bindings)) if isinstance(node, Ref)}
-    needed = Block(tuple([(var, node) for var, node in block.bindings if var in reached]), pack(results))
-    whole = Ref(new, new.type)
-    places = [j for j, f in enumerate(chosen, start=1) if f]
-    parts = (
-        {j: component(whole, k) for k, j in enumerate(places, start=1)}
-        if len(places) > 1
-        else {places[0]: whole}
-    )
-    return _RestrictedCopy({}, {}, {}, old, parts).block(needed)
+        return Fold(symbols, shape, var, start, body, kind, step.span, self.env.context.node)
 
 
 def _propagate_spaces(spaces: tuple[str, ...], result: Node, accumulator: Var) -> tuple[str, ...]:
@@ -770,172 +862,15 @@ def _as_value(env: Env, node: Node, listed: bool, static: Flags, made_data: Flag
     return as_static(env, node) if static[0] else Data(node)
 
 
-def _growth_of_step(
-    env: Env,
-    growth: _Growth,
-    node: Node,
-    coords: tuple[Poly, ...],
-    shape: tuple[Poly, ...],
-    step: Step,
-    steps: Poly | None,
-) -> _Growth:
-    """Return the accumulator's type that the step's result suggests.
-
-    ``steps`` is how many there are, for lengths that each may add something else to; None if no such guess
-    is to be made any more.
-    """
-    if len(node.type) != len(growth.parts):
-        fail(
-            "T0327",
-            f"the accumulator is a list of {len(growth.parts)}, but a step gives {len(node.type)}",
-            step.span,
-            kind=RankMismatch,
-        )
-    parts, by = [], []
-    before = growth.after(lambda: position(coords, shape))
-    expected = growth.after(lambda: position(coords, shape) + 1)
-    rows = zip(growth.parts, before, expected, growth.by, node.type, strict=True)
-    for was, given, want, grows, now in rows:
-        space = join_spaces(was.space, now.space)
-        if len(was.shape) != len(now.shape):
-            if was.shape:
-                fail(
-                    "T0327",
-                    f"the accumulator has shape {shape_text(was.shape)}, but a step gives "
-                    f"{shape_text(now.shape)}",
-                    step.span,
-                    kind=RankMismatch,
-                )
-            _check_steady(now.shape, coords, step)
-            parts.append(Part(now.shape, space))
-            by.append(tuple(const(0) for _ in now.shape))
-            continue
-        parts.append(was if space == was.space else Part(was.shape, space))
-        grown = []
-        for d, w, n, g, first in zip(given.shape, want.shape, now.shape, grows, was.shape, strict=True):
-            by_factor = _growth_by_factor(first, d, n, g, coords)
-            grown.append(_grow(env, (d, w, n), g, coords, steps, step) if by_factor is None else by_factor)
-        by.append(tuple(grown))
-    return _Growth(tuple(parts), tuple(by))
-
-
-def _check_steady(shape: tuple[Poly, ...], coords: tuple[Poly, ...], step: Step) -> None:
-    """Require the lengths that a number becomes in a step to be equal at every step."""
-    own = {the_symbol(coord) for coord in coords}
-    for length in shape:
-        if not own.isdisjoint(length.free):
-            message = (
-                f"a step makes a ToL of length {to_text(length)} of the accumulator, another at every step"
-            )
-            fail("T0326", message, step.span, hint=_HINT)
-
-
-def _grow(
-    env: Env,
-    lengths: tuple[Poly, Poly, Poly],
-    grows: Poly,
-    coords: tuple[Poly, ...],
-    steps: Poly | None,
-    step: Step,
-) -> Poly:
-    before, want, now = lengths
-    difference = substitute_equal_lengths(env.context, now) - substitute_equal_lengths(env.context, want)
-    if difference == const(0):
-        return grows
-    verdict = prove(eq(difference), facts_here(env))
-    own = set(map(the_symbol, coords))  # coordinates of loops around this one stay the same in it
-    steady = all(s.kind == "length" or (s.kind == "coord" and s not in own) for s in difference.free)
-    if steady and (verdict is False or prove(ge(difference - 1)) is True) and grows == const(0):
-        return difference * _STEPS
-    if verdict is not True and not steady:
-        added = now - before
-        by_form = _growth_by_formula(added, coords) if grows == const(0) else None
-        if by_form is not None:
-            return by_form
-        summed = None if steps is None else _growth_by_sum(added, coords, steps)
-        if summed is not None and summed != grows:
-            return summed
-        if grows.terms and len(own) == 1:  # the lengths so far are guesses; those of the first step are not
-            (place,) = own
-            want, now = substitute(want, {place: const(0)}), substitute(now, {place: const(1)})
-        fail(
-            "T0326",
-            f"the accumulator's length {to_text(want)} becomes {to_text(now)}: "
-            "it grows neither by what the number of the step tells nor by a whole factor",
-            step.span,
-            hint=_HINT,
-        )
-    if verdict is not True:
-        unify(env, now, want, "each step must keep the accumulator's shape", step.span)
-    return grows
-
-
-def _growth_by_formula(difference: Poly, coords: tuple[Poly, ...]) -> Poly | None:
-    """Return how much longer a length is after ``_STEPS``, if its growth up to a coordinate shows it.
-
-    The step at coordinate s is the s-th: from a length of ``2^(p - s)`` after it follows one of ``2^p`` at
-    the start.
-    """
-    if len(coords) != 1:
-        return None
-    grown = substitute(difference, {the_symbol(coords[0]): _STEPS})
-    try:
-        return grown if _after(grown, const(0)) == const(0) else None
-    except ZeroDivisionError:  # n / s has no value before the first step
-        return None
-
-
-def _growth_by_sum(added: Poly, coords: tuple[Poly, ...], steps: Poly) -> Poly | None:
-    """Return how much longer a length is after ``_STEPS``, each of which adds what its number tells.
-
-    A guess like the others: the step is elaborated again with it, and refused if it does otherwise.
-    """
-    if len(coords) != 1:
-        return None
-    done = data_symbol("done", 0, steps)
-    turn = coordinate("turn", done)
-    added = substitute(added, {the_symbol(coords[0]): turn})
-    total = sum_over(added, the_symbol(turn), const(1), done)
-    if any(isinstance(generator, Sum) for generator in generators_in(total)):
-        return None
-    return substitute(total, {the_symbol(done): _STEPS})
-
-
-def _growth_by_factor(
-    first: Poly, before: Poly, now: Poly, grows: Poly, coords: tuple[Poly, ...]
-) -> Poly | None:
-    """Return how much longer a length is after ``_STEPS`` that make ``f*d + c`` of every length d.
-
-    That it is so shows once a length is assumed to grow by a fixed amount, and to be ``d + k*s`` before a
-    step: one that doubles it makes ``2*d + 2*k*s`` of that.
-    """
-    if len(coords) != 1 or not grows.terms:
-        return None
-    place = the_symbol(coords[0])
-    rise, change = step_of(before, place), step_of(now, place)
-    ratio = exact_div(change, rise) if rise.terms else None
-    factor = None if ratio is None else ratio.constant
-    if factor is None or factor < 2:
-        return None
-    more = now - before * factor
-    if place in more.free:
-        return None
-    return scale((first * (factor - 1) + more) * (powers(factor, _STEPS) - 1), 1, factor - 1)
-
-
 def _broadcast_scalars(begin: Node, parts: Type, env: Env, step: Step) -> Node:
     """Broadcast the scalars of a start that become ToLs in a step."""
-    if _same_shapes(begin.type, parts):  # the usual case
-        return begin
     grown = [bool(part.shape) and not was.shape for was, part in zip(begin.type, parts, strict=True)]
     if not any(grown):
         return begin
     value = env.scope.bind(begin)
-    if len(parts) == 1:
-        return _broadcast_to(value, parts[0], env, step)
-    items = [component(value, j + 1) for j in range(len(parts))]
+    items = [component(value, j + 1) for j in range(len(parts))] if len(parts) > 1 else [value]
     every = zip(items, parts, grown, strict=True)
-    return pack(tuple(_broadcast_to(item, part, env, step) if grows else item for item, part, grows in every))
+    return pack(tuple([_broadcast_to(item, p, env, step) if grows else item for item, p, grows in every]))
 
 
 def _broadcast_to(value: Node, part: Part, env: Env, step: Step) -> Node:

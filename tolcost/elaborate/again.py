@@ -8,13 +8,16 @@ inspected nothing but their inputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
 
 from msgspec import Struct
 
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import Bindings, children, with_operands
+from tolcost.atoms.kit import Bindings, children, inner_nodes, with_operands
 from tolcost.atoms.nodes import Block, JointWork, Node, Ref, Var
+from tolcost.elaborate.layout import pack
+from tolcost.elaborate.shapes import component
 from tolcost.elaborate.values import (
     Cast,
     Data,
@@ -200,3 +203,48 @@ class SubprogramCopy(Struct):
                 return Vec(shape, tuple(map(self.value, items)), loose)
             case _:
                 return value
+
+
+class _RestrictedCopy(SubprogramCopy):
+    """A copy of a body restricted to some components; variables bound around it stay."""
+
+    accumulator: Var
+    parts: Mapping[int, Node]
+    """The replacements of the accumulator's components."""
+
+    def bindings(self, bindings: Bindings) -> Bindings:
+        """Copy the bindings of a block; a component that becomes the whole accumulator has a name already."""
+        kept = []
+        for var, node in bindings:
+            new = self.node(node)
+            if isinstance(new, Ref):
+                self.vars[var] = new
+            else:
+                kept.append((self.bound(var), new))
+        return tuple(kept)
+
+    def fresh(self, node: Node) -> Node:
+        """Copy a node that is not copied yet."""
+        match node:
+            case ir.Component(value=Ref(var=var), j=j) if var is self.accumulator:
+                return self.parts[j]
+            case Ref(var=var) if var not in self.vars:
+                return node
+            case _:
+                return SubprogramCopy.fresh(self, node)
+
+
+def restrict_to_components(
+    start: Node, old: Var, block: Block, chosen: Sequence[bool]
+) -> tuple[Node, Var, Block]:
+    """Restrict the start, the accumulator and the body of a fold to components that need no others."""
+    assert isinstance(block.result, ir.Pack)
+    new = Var(old.name, tuple(compress(old.type, chosen)))
+    results = tuple(compress(block.result.items, chosen))
+    reached = {node.var for node in inner_nodes(results, dict(block.bindings)) if isinstance(node, Ref)}
+    needed = Block(tuple([(var, node) for var, node in block.bindings if var in reached]), pack(results))
+    places = [j for j, f in enumerate(chosen, start=1) if f]
+    whole = Ref(new, new.type)
+    parts = [component(whole, k + 1) if len(places) > 1 else whole for k in range(len(places))]
+    body = _RestrictedCopy({}, {}, {}, old, dict(zip(places, parts, strict=True))).block(needed)
+    return pack(tuple([component(start, j) for j in places])), new, body

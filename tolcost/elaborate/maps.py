@@ -6,8 +6,9 @@ coordinates: a static result stays a formula, and a data result becomes a Build.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
-from typing import Protocol
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -385,42 +386,12 @@ def _static_view(
     return recast(laid, space) if SPACES[space].finite else laid
 
 
-class Step(Protocol):
-    """One step of a fold: from an accumulator and a coordinate to the next accumulator."""
-
-    @property
-    def pattern(self) -> CoordinateNames:
-        """The names that the program gives the coordinates."""
-
-    @property
-    def span(self) -> Span:
-        """The place of the fold in the program."""
-
-    def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """Return the next accumulator; bindings go to the block of ``env``."""
-
-    def confirm(self) -> None:
-        """Raise an exception if the fold relied on an assumption that the last step refuted."""
-
-
 class WrappedStep(Struct, frozen=True, eq=False):
-    """A step wrapped to work on another accumulator."""
+    """A step that works on another accumulator than the program's own."""
 
-    step: Step
-
-    @property
-    def pattern(self) -> CoordinateNames:
-        """The names that the program gives the coordinates."""
-        return self.step.pattern
-
-    @property
-    def span(self) -> Span:
-        """The place of the fold in the program."""
-        return self.step.span
-
-    def confirm(self) -> None:
-        """Confirm the wrapped step."""
-        self.step.confirm()
+    at: Callable[[Env, Value, tuple[Value, ...]], Value]
+    pattern: CoordinateNames
+    span: Span
 
 
 class WrittenStep(Struct, frozen=True, eq=False):
@@ -459,8 +430,9 @@ class WrittenStep(Struct, frozen=True, eq=False):
             args = (accumulator, item, Vec((len(at),), at, loose=True))
         return entry(call_values(inner, function, args, self.span))
 
-    def confirm(self) -> None:
-        """Do nothing: the program's own step relies on no assumption."""
+
+Step: TypeAlias = WrittenStep | WrappedStep
+"""One step of a fold: from an accumulator and a coordinate to the next accumulator."""
 
 
 def position(at: tuple[Value, ...], shape: tuple[Poly, ...]) -> Poly:

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import reduce
-from itertools import accumulate
-from operator import is_
-from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -17,21 +13,19 @@ from tolcost.algebra import (
     const,
     data_symbol,
     ge,
-    powers,
     product_of,
     prove,
-    step_of,
     the_symbol,
-    total,
 )
 from tolcost.atoms.kit import constant_symbols
 from tolcost.atoms.nodes import JointWork
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.accumulators import fold_under_coordinates
-from tolcost.elaborate.apply import static_in
-from tolcost.elaborate.induction import as_list, components, fold_list, may_be_known
-from tolcost.elaborate.layout import emit, grid, in_spaces
+from tolcost.elaborate.induction import as_list, components, may_be_known
+from tolcost.elaborate.layout import emit, grid
+from tolcost.elaborate.lists import NO_TOL, Kinds, fold_list, kinds_of, kinds_of_all, to_kinds
 from tolcost.elaborate.maps import Step, WrappedStep, WrittenStep, fresh_coordinates, pattern_of
+from tolcost.elaborate.progress import after_all
 from tolcost.elaborate.shapes import (
     capacity,
     domain_shape,
@@ -49,7 +43,6 @@ from tolcost.elaborate.values import (
     NeedsUnrolling,
     Quotient,
     Seq,
-    Spaces,
     StaticNode,
     Value,
     ValueList,
@@ -66,10 +59,9 @@ from tolcost.elaborate.values import (
     plain,
     recast,
 )
-from tolcost.spaces import SPACES, join_spaces
+from tolcost.spaces import SPACES
 from tolcost.syntax import tree
 
-_NO_TOL = (Seq, str, Spaces)
 _FEW_STEPS = 16
 """The number of steps up to which running them one by one is cheaper than finding a sum."""
 
@@ -83,17 +75,6 @@ class _NotAList(Rejected):
     def __init__(self, span: Span) -> None:
         message = "this accumulator is a sequence that cannot be a list, so the steps must be few and known"
         super().__init__(Diagnostic("T0331", message, span))
-
-
-class _ListStep(WrappedStep, frozen=True):
-    """A step whose accumulator is a sequence, as a step on a list of the same values."""
-
-    def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """Return the next list."""
-        result = self.step.at(env, Seq(components(accumulator)), at)
-        if not isinstance(result, Seq):
-            raise _NotAList(self.span)
-        return as_list(result.items)
 
 
 @form("reduce")
@@ -143,33 +124,15 @@ def fold_value(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...
 def _fold(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...]) -> Value:
     """Choose the kind of fold by its start."""
     maybe_static = _partly_static(step.over) or not step.looks_at_elements()
-    all_static = maybe_static and is_static(start)
-    if all_static and not (isinstance(start, ValueList) and may_be_known(step, start.items)):
+    if maybe_static and is_static(start):
         found = _static_fold(env, step, start, shape)
         if found is not None:
             return found
     if isinstance(start, Seq):
         return _sequence_fold(env, step, start, shape)
     if isinstance(start, ValueList):
-        return _list_fold(env, step, start, shape, all_static)
-    return fold_under_coordinates(env, step, start, shape, maybe_static)
-
-
-def _list_fold(env: Env, step: Step, start: ValueList, shape: tuple[Poly, ...], all_static: bool) -> Value:
-    """Fold a list; if nothing is data and the steps are few, run them one by one."""
-    numbers = known(shape)
-    if not all_static or numbers is None or math.prod(numbers) > UNROLL_LIMIT:
         return fold_list(env, step, start.items, shape, maybe_static=True)
-    inner = env.building(env.scope.inner())
-    with env.context.attempt(inner.scope) as trial:
-        found = fold_list(inner, step, start.items, shape, maybe_static=True)
-        if not is_static(found):
-            trial.keep()
-    if is_static(found):
-        begin = _in_spaces_of(env, start, found, step.span)
-        return _entry_by_entry(env, _SpacedStep(step, found), begin, grid(numbers))
-    env.scope.absorb(inner.scope)
-    return found
+    return fold_under_coordinates(env, step, start, shape, maybe_static)
 
 
 def _partly_static(over: Value) -> bool:
@@ -181,7 +144,14 @@ def _sequence_fold(env: Env, step: Step, start: Seq, shape: tuple[Poly, ...]) ->
     """Fold a sequence of tensors as a list of these tensors."""
     if not start.items or any(isinstance(item, Seq) or capacity(item) > 1 for item in start.items):
         raise _NotAList(step.span)
-    bound = bind_data(env, fold_list(env, _ListStep(step), start.items, shape))
+
+    def take(here: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
+        result = step.at(here, Seq(components(accumulator)), at)
+        if not isinstance(result, Seq):
+            raise _NotAList(step.span)
+        return as_list(result.items)
+
+    bound = bind_data(env, fold_list(env, WrappedStep(take, step.pattern, step.span), start.items, shape))
     return Seq(tuple(pick_component(env, bound, j + 1, step.span) for j in range(len(start.items))))
 
 
@@ -191,7 +161,12 @@ def _entry_by_entry(env: Env, step: Step, start: Value, points: list[tuple[int, 
 
 
 def _run_steps(
-    env: Env, step: Step, start: Value, points: list[tuple[int, ...]], work: JointWork | None = None
+    env: Env,
+    step: Step,
+    start: Value,
+    points: list[tuple[int, ...]],
+    work: JointWork | None = None,
+    kinds: Kinds = (),
 ) -> Value:
     """Run the steps one by one.
 
@@ -201,95 +176,18 @@ def _run_steps(
     """
     outer = env.building(env.scope.inner())
     with env.context.attempt(outer.scope) as trial:
-        values = _run_once(outer, step, start, points, work)
-        kinds = _kinds_of_all(values)
-        again = isinstance(step, _KindStep) and step.kinds == kinds
-        settled = again or all(_to_kinds(outer, value, kinds, step.span) is value for value in values)
+        values = [start if work is None else bind_data(outer, start, work=work)]
+        for at in points:
+            after = step.at(outer, values[-1], tuple(const(a) for a in at))
+            values.append(bind_data(outer, to_kinds(outer, after, kinds, step.span), work=work))
+        found = kinds_of_all(values)
+        settled = found == kinds or all(to_kinds(outer, v, found, step.span) is v for v in values)
         if settled:
             trial.keep()
     if settled:
         env.scope.absorb(outer.scope)
         return values[-1]
-    inner, first = step.step if isinstance(step, _KindStep) else step, _to_kinds(env, start, kinds, step.span)
-    return _run_steps(env, _KindStep(inner, kinds), first, points, work)
-
-
-def _run_once(
-    env: Env, step: Step, start: Value, points: list[tuple[int, ...]], work: JointWork | None
-) -> list[Value]:
-    values = [start if work is None else bind_data(env, start, work=work)]
-    for at in points:
-        after = step.at(env, values[-1], tuple(const(a) for a in at))
-        values.append(bind_data(env, after, work=work))
-    return values
-
-
-class _Kind(NamedTuple):
-    """The kind of one loop-carried value: whether it is data, and its space."""
-
-    is_data: bool
-    space: str
-
-
-Kinds: TypeAlias = tuple[_Kind, ...]
-"""The kinds of all components of an accumulator, or of all members of a sequence."""
-
-
-class _KindStep(WrappedStep, frozen=True):
-    """A step whose results are converted to the kinds that all steps have in common."""
-
-    kinds: Kinds
-
-    def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """Return the next accumulator."""
-        return _to_kinds(env, self.step.at(env, accumulator, at), self.kinds, self.span)
-
-
-def _kinds_of_all(values: list[Value]) -> Kinds:
-    """Return the kinds that hold the accumulator at every step; nothing if its structure changes."""
-    every = [*map(_kinds, values)]
-    if len(set(map(len, every))) > 1:
-        return ()
-    return tuple([reduce(_join_kinds, column) for column in zip(*every, strict=True)])
-
-
-def _join_kinds(one: _Kind, other: _Kind) -> _Kind:
-    return one if one == other else _Kind(one.is_data or other.is_data, join_spaces(one.space, other.space))
-
-
-def _kinds(value: Value) -> Kinds:
-    match value:
-        case ValueList(items=items) | Seq(items=items):
-            return tuple([kind for item in items for kind in _kinds(item)])
-        case Data(node=node):
-            return tuple([_Kind(True, part.space) for part in node.type])
-        case View(capacity=several) if several > 1:
-            return ()
-        case _:
-            return (_Kind(not is_static(value), space_of(value)),)
-
-
-def _to_kinds(env: Env, value: Value, kinds: Kinds, span: Span) -> Value:
-    """Convert a value to the given kinds; return the same object if nothing changes."""
-    if not kinds:
-        return value
-    if isinstance(value, (ValueList, Seq)):
-        sizes = [len(_kinds(item)) for item in value.items]
-        places = zip(value.items, accumulate(sizes, initial=0), sizes, strict=False)
-        items = [_to_kinds(env, item, kinds[first : first + size], span) for item, first, size in places]
-        return value if all(map(is_, items, value.items)) else type(value)(tuple(items))
-    if isinstance(value, Data):
-        node = in_spaces(value.node, tuple(kind.space for kind in kinds))
-        return value if node is value.node else Data(node)
-    ((is_data, space),) = kinds
-    if not is_data:
-        return _static_in(env, value, space, span)
-    if isinstance(value, Vec) and not value.static:
-        items = [_to_kinds(env, item, kinds, span) for item in value.items]
-        return value if all(map(is_, items, value.items)) else Vec(value.shape, tuple(items), value.loose)
-    if not is_static(value) and space_of(value) == space:
-        return value
-    return value if isinstance(value, _NO_TOL) else Data(in_spaces(emit(env, value, span), (space,)))
+    return _run_steps(env, step, to_kinds(env, start, found, step.span), points, work, found)
 
 
 def _as_data_if_any(env: Env, step: WrittenStep, over: Vec) -> WrittenStep:
@@ -317,7 +215,13 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
     folded = _probe(env, step, start, shape)
     if folded is None or not is_static(folded):
         return folded
-    start, step = _in_spaces_of(env, start, folded, step.span), _SpacedStep(step, folded)
+    kinds = kinds_of(folded)
+
+    def take(here: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
+        return to_kinds(here, whole.at(here, accumulator, at), kinds, whole.span)
+
+    start, whole = to_kinds(env, start, kinds, step.span), step
+    step = WrappedStep(take, whole.pattern, whole.span)
     numbers = known(shape)
     size = UNROLL_LIMIT + 1 if numbers is None else math.prod(numbers)
     if isinstance(plain(start), Poly) and size > _FEW_STEPS:
@@ -326,39 +230,12 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
             return _in_fold_space(env, closed, folded)
     if numbers is not None and size <= UNROLL_LIMIT:
         return _entry_by_entry(env, step, start, grid(numbers))
-    if isinstance(start, _NO_TOL):
+    if isinstance(start, NO_TOL):
         return None  # too long to run step by step, and not expressible in the IR
     steady = (
         None if isinstance(start, (ValueList, Vec, View)) else _fold_final_at_once(env, step, start, shape)
     )
     return folded if steady is None else _in_fold_space(env, steady, folded)
-
-
-class _SpacedStep(WrappedStep, frozen=True):
-    """A step of statics whose results take the spaces of the whole fold."""
-
-    like: Value
-
-    def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """Return the next accumulator."""
-        return _in_spaces_of(env, self.step.at(env, accumulator, at), self.like, self.span)
-
-
-def _in_spaces_of(env: Env, value: Value, like: Value, span: Span) -> Value:
-    """Convert a static value to the spaces of another, component by component."""
-    if isinstance(value, ValueList) and isinstance(like, ValueList) and len(value.items) == len(like.items):
-        pairs = zip(value.items, like.items, strict=True)
-        return ValueList(tuple(_in_spaces_of(env, item, other, span) for item, other in pairs))
-    return _static_in(env, value, space_of(like), span)
-
-
-def _static_in(env: Env, value: Value, space: str, span: Span) -> Value:
-    """Convert a static value without components to a space; return the same object if nothing changes."""
-    inner = plain(value)
-    if not is_static(value) or isinstance(inner, (*_NO_TOL, ValueList)):
-        return value
-    even = not isinstance(inner, Vec) or {space_of(item) for item in inner.items} <= {space}
-    return value if even and space_of(value) == space else static_in(env, value, space, span)
 
 
 def _in_fold_space(env: Env, value: Value, folded: Value) -> Value:
@@ -369,8 +246,10 @@ def _in_fold_space(env: Env, value: Value, folded: Value) -> Value:
 
 def _probe(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
     """Build the fold as a static one, to find out whether its steps stay static."""
-    if isinstance(start, _NO_TOL):
+    if isinstance(start, NO_TOL):
         return _probe_first_step(env, step, start, shape)
+    if isinstance(start, ValueList) and may_be_known(step, start.items):
+        return fold_list(env, step, start.items, shape, maybe_static=True)
     return fold_under_coordinates(env, step, start, shape, maybe_static=True)
 
 
@@ -402,7 +281,7 @@ def _fold_final_at_once(env: Env, step: Step, start: Value, shape: tuple[Poly, .
 def _fold_in_closed_form(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
     """Return a fold of numbers in closed form: a sum of increments, or a power of a factor.
 
-    Repeated multiplication soon wraps in a machine type, so there it is not a power.
+    Repeated multiplication soon wraps in a machine type, so it is not tried there.
     """
     accumulator, first = data_symbol("accumulator", None, None), plain(start)
     symbol = the_symbol(accumulator)
@@ -411,13 +290,9 @@ def _fold_in_closed_form(env: Env, step: Step, start: Value, shape: tuple[Poly, 
         value = plain(step.at(inner, accumulator, coords))
         if not isinstance(value, Poly):
             return None
-        added, factor = value - accumulator, step_of(value, symbol).constant
-        multiplies = value == accumulator * (factor or 0) and cast_of(start) is None
-        if symbol in added.free and not multiplies:
-            return None
-        trial.keep()
-    assert isinstance(first, Poly)
-    if symbol not in added.free:
-        over = [(the_symbol(c), const(1), d) for c, d in zip(coords, shape, strict=True)]
-        return first + total(added, over, facts=facts_here(env))
-    return first * powers(factor, product_of(shape)) if factor is not None and factor > 0 else None
+        assert isinstance(first, Poly)
+        over = tuple([(the_symbol(c), const(1), d) for c, d in zip(coords, shape, strict=True)])
+        found = after_all(first, symbol, value, over, facts_here(env), cast_of(start) is None)
+        if found is not None:
+            trial.keep()
+    return found

@@ -51,12 +51,12 @@ from tolcost.algebra import (
 from tolcost.atoms.kit import inner_nodes, is_ref, reached
 from tolcost.atoms.nodes import Block, Component, Convert, Fold, Lambda, Node, Number, Pack, Ref, Var
 from tolcost.diagnostics import Rejected, Span
-from tolcost.elaborate.accumulators import restrict_to_components
-from tolcost.elaborate.induction import as_list, components, elaborate_any_step, fold_list
-from tolcost.elaborate.layout import pack
-from tolcost.elaborate.maps import WrappedStep, fresh_coordinates
+from tolcost.elaborate.again import restrict_to_components
+from tolcost.elaborate.induction import as_list, components, elaborate_any_step
+from tolcost.elaborate.lists import fold_list
+from tolcost.elaborate.maps import Step, WrappedStep, fresh_coordinates
 from tolcost.elaborate.reduce import written_fold
-from tolcost.elaborate.shapes import capacity, component, pick_component
+from tolcost.elaborate.shapes import capacity, pick_component
 from tolcost.elaborate.values import (
     Data,
     Env,
@@ -158,6 +158,22 @@ class WrittenLoop(Struct, frozen=True, eq=False):
         turns = count_leading_turns(before, turn)
         return minimum(self.shape[0], turns) if isinstance(turns, Poly) else None
 
+    def fold(self, env: Env, turns: Poly) -> Value:
+        """Bind the fold of so many turns; return a list, the condition and what the loop carries."""
+        turn = self.turn
+
+        def take(here: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
+            go, *parts = components(accumulator)
+            carried = turn.from_condition(here, go, parts, at)
+            return as_list((*turn.said, *components(carried)))
+
+        step, start = turn.wrapped(take), (turn.go, *self.carried)
+        try:
+            return bind_data(env, fold_list(env, step, start, (turns,), maybe_static=True))
+        except NeedsUnrolling:
+            tables = env.in_mode(replace(env.scope.mode, tables=True))
+            return bind_data(env, fold_list(tables, step, start, (turns,), maybe_static=True))
+
     def result(self, turns: Poly, exact: bool) -> Value:
         """Return the list that is the value of the form."""
         if self.go is None:
@@ -228,33 +244,15 @@ def _trip_count(
 # ---- the work of finding the trip count --------------------------------------------------------
 
 
-class TurnWithCondition(WrappedStep, frozen=True, eq=False):
-    """A turn as a step on a list: the condition, and the loop-carried values."""
-
-    turn: _Turn
-
-    def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """Return the next list."""
-        go, *parts = components(accumulator)
-        carried = self.turn.from_condition(env, go, parts, at)
-        return as_list((*self.turn.said, *components(carried)))
-
-
 def compute_conditions(env: Env, loop: WrittenLoop, turns: Symbol) -> None:
     """Bind the fold that computes the conditions of a loop whose trip count data decides.
 
     It contains only the loop-carried values that the conditions depend on. Static conditions are no work.
     """
-    step = TurnWithCondition(loop.turn.step, loop.turn)
-    start = (loop.turn.go, *loop.carried)
-    try:
-        found = fold_list(env, step, start, (atom(turns),), maybe_static=True)
-    except NeedsUnrolling:
-        mode = replace(env.scope.mode, tables=True)
-        found = fold_list(env.in_mode(mode), step, start, (atom(turns),), maybe_static=True)
-    condition = pick_component(env, bind_data(env, found), 1, step.span)
+    span = loop.turn.step.span
+    condition = pick_component(env, loop.fold(env, atom(turns)), 1, span)
     if not is_static(condition):
-        env.scope.bind(_restrict_to_condition(fold_of(env, condition, step.span), turns))
+        env.scope.bind(_restrict_to_condition(fold_of(env, condition, span), turns))
 
 
 def fold_of(env: Env, condition: Value, span: Span) -> Fold:
@@ -283,9 +281,7 @@ def _restrict_to_condition(fold: Fold, turns: Symbol) -> Fold:
     chosen = tuple(j in needed for j in range(1, len(items) + 1))
     if all(chosen):
         return replace(fold, ends=turns)
-    alone = Var(var.name, tuple(compress(var.type, chosen)))
-    start = pack(tuple(component(fold.start, j) for j in sorted(needed)))
-    inside = restrict_to_components(body, var, alone, chosen)
+    start, alone, inside = restrict_to_components(fold.start, var, body, chosen)
     kind = tuple(compress(fold.type, chosen))
     return replace(fold, ends=turns, accumulator=alone, start=start, body=inside, type=kind)
 
@@ -304,16 +300,21 @@ def _components_read(node: Node, body: Block, accumulator: Var) -> list[int]:
 # ---- the condition after an arbitrary turn -----------------------------------------------------
 
 
-class _Turn(WrappedStep, frozen=True):
-    """A turn of a loop, as a step on the loop-carried values; ``said`` is the condition it computed last."""
+class _Turn(Struct, frozen=True, eq=False):
+    """A turn of a loop; ``said`` is the condition that it computed last."""
 
+    step: Step
     go: Value
     sizes: tuple[int, ...]
     """The number of components of each loop-carried value: a list is carried component by component."""
     said: list[Value] = field(default_factory=list)
 
+    def wrapped(self, at: Callable[[Env, Value, tuple[Value, ...]], Value]) -> Step:
+        """Return a step that takes this turn."""
+        return WrappedStep(at, self.step.pattern, self.step.span)
+
     def at(self, env: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
-        """Return the loop-carried values after a turn."""
+        """Return the loop-carried values after a turn, given the first condition."""
         return self.from_condition(env, self.go, components(accumulator), at)
 
     def from_condition(self, env: Env, go: Value, parts: Iterable[Value], at: tuple[Value, ...]) -> Value:
@@ -322,18 +323,18 @@ class _Turn(WrappedStep, frozen=True):
         carried = [next(left) if size == 1 else ValueList(tuple(islice(left, size))) for size in self.sizes]
         result = self.step.at(env, Seq((go, *carried)), at)
         if not isinstance(result, Seq) or len(result.items) <= len(carried):
-            fail("T0403", "a turn gives a condition, and what the loop carries", self.span)
+            fail("T0403", "a turn gives a condition, and what the loop carries", self.step.span)
         self.said[:] = result.items[:1]
-        return as_list(_components_of(env, result.items[1 : len(carried) + 1], self.sizes, self.span))
+        return as_list(_components_of(env, result.items[1 : len(carried) + 1], self.sizes, self.step.span))
 
 
 def _count_held_turns(env: Env, turn: _Turn, start: tuple[Value, ...], shape: tuple[Poly, ...]) -> HeldTurns:
     """Find out at how many turns the condition holds, from what induction shows about every turn."""
-    coords, inner = fresh_coordinates(env, turn.pattern, shape)
+    coords, inner = fresh_coordinates(env, turn.step.pattern, shape)
     open_end = inner.in_mode(replace(inner.scope.mode, checked=False))  # of turns that may never be taken
     with env.context.attempt(inner.scope):
         try:
-            elaborate_any_step(open_end, turn, start, shape, coords)
+            elaborate_any_step(open_end, turn.wrapped(turn.at), start, shape, coords)
         except (Rejected, NeedsUnrolling):
             return _count_turn_by_turn(inner, turn, start, shape[0])
     condition, certain = _necessary_condition(turn.said[0])

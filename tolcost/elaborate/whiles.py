@@ -11,14 +11,12 @@ from tolcost.algebra import FALSE, TRUE, Poly, const, data_symbol, fewer_clips, 
 from tolcost.atoms.nodes import Part, Ref, Var
 from tolcost.diagnostics import Rejected, Source, Span
 from tolcost.elaborate.expressions import as_length, function_of, is_functional, signature
-from tolcost.elaborate.induction import fold_list
 from tolcost.elaborate.layout import emit
 from tolcost.elaborate.measures import Turn, most_turns
 from tolcost.elaborate.reduce import fold_value, written_fold
 from tolcost.elaborate.shapes import pick_component
 from tolcost.elaborate.trip_count import (
     NO_LIMIT,
-    TurnWithCondition,
     WrittenLoop,
     fold_of,
     written_loop,
@@ -141,14 +139,7 @@ def _run(
 
 def _until(env: Env, loop: WrittenLoop, turns: Poly, span: Span) -> Value:
     """Bind the fold that runs until the condition fails, and return what it carries."""
-    step = TurnWithCondition(loop.turn.step, loop.turn)
-    start = (loop.turn.go, *loop.carried)
-    try:
-        found = fold_list(env, step, start, (turns,), maybe_static=True)
-    except NeedsUnrolling:
-        tables = env.in_mode(replace(env.scope.mode, tables=True))
-        found = fold_list(tables, step, start, (turns,), maybe_static=True)
-    ended = bind_data(env, found)
+    ended = loop.fold(env, turns)
     condition = pick_component(env, ended, 1, span)
     if is_static(condition):
         message = "lengths decide when this loop ends, but no formula for its turns is found"
@@ -160,5 +151,5 @@ def _until(env: Env, loop: WrittenLoop, turns: Poly, span: Span) -> Value:
             break
     else:
         fail("T0403", "the condition of this loop cannot be followed from turn to turn", span)
-    carried = [pick_component(env, ended, j, span) for j in range(2, len(start) + 1)]
+    carried = [pick_component(env, ended, j, span) for j in range(2, len(loop.carried) + 2)]
     return carried[0] if len(carried) == 1 else ValueList(tuple(carried))
