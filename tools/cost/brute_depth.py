@@ -11,8 +11,8 @@ from itertools import product
 
 from tolcost.algebra import Poly, Symbol, evaluate, evaluate_cond
 from tolcost.algebra.floors import log2_of_number
-from tolcost.atoms.accumulation import Accumulation, accumulation, named
-from tolcost.atoms.kit import children
+from tolcost.atoms.accumulation import Accumulation, accumulation
+from tolcost.atoms.kit import children, resolve_name
 from tolcost.atoms.nodes import Block, Build, Fold, Lambda, Node, Program, Ref, Select, Var, Where
 from tolcost.cost.span import tree_element
 
@@ -88,7 +88,7 @@ class _Walk:
 
 def _bound(block: Block) -> dict[Var, Node]:
     """The names of a step, and of the sides of a choice that it ends with."""
-    result = named(block.result, dict(block.bindings))
+    result = resolve_name(block.result, dict(block.bindings))
     sides = (result.then, result.other) if isinstance(result, Select) else ()
     return {**dict(block.bindings), **{var: n for side in sides for var, n in side.bindings}}
 
