@@ -465,69 +465,78 @@ class OperatorDefinition(Protocol):
 
 
 class Notes:
-    """The assumptions of the result: conditions on lengths and on coordinates, and equal lengths.
+    """What the result relies on: conditions on lengths and on coordinates, and equal lengths.
 
     ``data_equations`` are equations between lengths none of which may replace another, because data decides
-    them. ``loops`` are the titles of the nodes with loops whose trip count data decides.
+    them. ``loops`` are the titles of the nodes with loops whose trip count data decides. All of this follows
+    from a log, each entry of which has a level: how many of the trials under way it belongs to.
     """
 
-    __slots__ = ("conditions", "data_equations", "equal", "loops", "unproved")
+    __slots__ = ("conditions", "data_equations", "equal", "log", "loops", "unproved")
 
-    def __init__(
-        self,
-        conditions: dict[Cond, Condition] | None = None,
-        unproved: dict[Cond, Condition] | None = None,
-        equal: dict[Symbol, Poly] | None = None,
-        data_equations: tuple[Cond, ...] = (),
-        loops: tuple[str, ...] = (),
-    ) -> None:
+    def __init__(self) -> None:
         """Not a Struct: a plain class is faster to create, as for ``Trial``."""
-        self.conditions = conditions or {}
-        self.unproved = unproved or {}
-        self.equal = equal or {}
-        self.data_equations = data_equations
-        self.loops = loops
+        self.conditions: dict[Cond, Condition] = {}
+        self.unproved: dict[Cond, Condition] = {}
+        self.equal: dict[Symbol, Poly] = {}
+        self.data_equations: tuple[Cond, ...] = ()
+        self.loops: tuple[str, ...] = ()
+        self.log: list[tuple[int, Callable[..., None], tuple[Any, ...]]] = []
 
-    def copy(self) -> Notes:
-        """Copy the notes, to restore them later."""
-        return Notes(
-            dict(self.conditions), dict(self.unproved), dict(self.equal), self.data_equations, self.loops
-        )
+    def write(self, level: int, change: Callable[..., None], *told: object) -> None:
+        """Make one of the changes below, and remember it."""
+        self.log.append((level, change, told))
+        change(self, *told)
+
+    def rely_on(self, told: Condition) -> None:
+        """Rely on a condition; one that mentions coordinates is left for a run to check."""
+        self.kept_with(told.condition).setdefault(told.condition, told)
+
+    def kept_with(self, condition: Cond) -> dict[Cond, Condition]:
+        """Return the conditions of the same kind: on lengths alone, or on coordinates."""
+        local = any(s.kind == "coord" for s in symbols_of_cond(condition))
+        return self.unproved if local else self.conditions
 
     def adopt(self, symbol: Symbol, value: Poly) -> None:
         """From now on, replace a length by a form."""
         self.equal = {s: substitute(p, {symbol: value}) for s, p in self.equal.items()}
         self.equal[symbol] = value
 
-    def add(self, later: Notes, since: Notes) -> None:
-        """Add the notes of ``later`` that were made after ``since``."""
-        for mine, theirs, before in (
-            (self.conditions, later.conditions, since.conditions),
-            (self.unproved, later.unproved, since.unproved),
-        ):
-            mine.update({c: noted for c, noted in theirs.items() if c not in before and c not in mine})
-        for symbol, value in later.equal.items():
-            if symbol not in since.equal and symbol not in self.equal:
-                self.adopt(symbol, value)
-        self.data_equations += later.data_equations[len(since.data_equations) :]
-        self.loops += later.loops[len(since.loops) :]
+    def agree(self, equation: Cond) -> None:
+        """From now on, assume an equation."""
+        self.data_equations = (*self.data_equations, equation)
+
+    def count_loop(self, title: str) -> None:
+        """Count a loop of the node of a title."""
+        self.loops = (*self.loops, title)
+
+    def without(self, start: int, level: int) -> Notes:
+        """Return the notes without those of a level, or a higher one, that were made after ``start``."""
+        rest = [note for note in self.log[start:] if note[0] < level]
+        if len(rest) == len(self.log) - start:
+            return self
+        found = Notes()
+        for at, change, told in (*self.log[:start], *rest):
+            found.write(at, change, *told)
+        return found
 
 
 class Trial:
-    """A part of the elaboration that may fail, and the notes as they were before it.
+    """A part of the elaboration that may fail.
 
-    It lasts for a ``with`` statement; unless ``keep`` is called, its notes are discarded at the end.
-    ``levels`` caches the level of each block that is asked for while this trial is the innermost one.
+    It lasts for a ``with`` statement; unless ``keep`` is called, what was noted in it is taken back at the
+    end, except for what values from outside rely on. ``levels`` caches the level of each block that is asked
+    for while this trial is the innermost one.
     """
 
-    __slots__ = ("before", "context", "kept", "level", "levels", "scope")
+    __slots__ = ("context", "kept", "level", "levels", "scope", "start")
 
-    def __init__(self, context: Context, scope: Scope, before: Notes, level: int) -> None:
+    def __init__(self, context: Context, scope: Scope) -> None:
         """Not a Struct, like blocks, names and environments: few objects are created as often."""
         self.context = context
         self.scope = scope
-        self.before = before
-        self.level = level
+        self.start = len(context.notes.log)
+        self.level = context.level
         self.kept = False
         self.levels: dict[Scope, int] = {}
 
@@ -539,14 +548,15 @@ class Trial:
 
     def __exit__(self, *_: object) -> None:
         """End the trial, also after an exception."""
-        self.context.trials.pop()
-        self.context.level = self.level
+        context = self.context
+        own, log = len(context.trials), context.notes.log
+        context.trials.pop()
+        context.level = self.level
         if not self.kept:
-            self.context.notes = self.before
+            context.notes = context.notes.without(self.start, own)
             return
-        # kept notes must also survive the end of the trials in which they are remembered
-        for around in self.context.trials[self.level :]:
-            around.before.add(self.context.notes, self.before)
+        for n in range(self.start, len(log)):  # kept notes belong to what the trial belongs to
+            log[n] = (log[n][0] if log[n][0] < own else self.level, *log[n][1:])
 
     def keep(self) -> None:
         """Mark the trial as successful: its notes stay."""
@@ -653,8 +663,7 @@ class Context(Struct, eq=False):
 
     def turns_name(self) -> str:
         """Return the name of the trip count of another loop: ``turns``, ``turns2``, ..."""
-        for notes in self._lasting_notes():
-            notes.loops = (*notes.loops, self.title)
+        self.notes.write(self.level, Notes.count_loop, self.title)
         many = self.notes.loops.count(self.title)
         return "turns" if many == 1 else f"turns{many}"
 
@@ -686,32 +695,23 @@ class Context(Struct, eq=False):
         recorded separately: a run checks it element by element.
         """
         self.looked += 1
-        local = any(s.kind == "coord" for s in symbols_of_cond(condition))
-        for notes in self._lasting_notes():
-            kept = notes.unproved if local else notes.conditions
-            kept.setdefault(condition, Condition(condition, reason, kind, span))
+        if self.level < len(self.trials) or condition not in self.notes.kept_with(condition):
+            told = Condition(condition, reason, kind, span)
+            self.notes.write(self.level, Notes.rely_on, told)
 
     def adopt(self, symbol: Symbol, value: Poly) -> None:
         """From now on, replace a length by a form."""
         self.looked += 1
-        for notes in self._lasting_notes():
-            notes.adopt(symbol, value)
+        self.notes.write(self.level, Notes.adopt, symbol, value)
 
     def agree(self, equation: Cond) -> None:
         """From now on, assume an equation."""
         self.looked += 1
-        for notes in self._lasting_notes():
-            notes.data_equations = (*notes.data_equations, equation)
-
-    def _lasting_notes(self) -> Iterator[Notes]:
-        """Yield the current notes, and those that trials outside the current level will restore."""
-        yield self.notes
-        for trial in self.trials[self.level :]:
-            yield trial.before
+        self.notes.write(self.level, Notes.agree, equation)
 
     def attempt(self, scope: Scope) -> Trial:
         """Start a trial in a block of its own; unless it is kept, its notes are discarded."""
-        return Trial(self, scope, self.notes.copy(), self.level)
+        return Trial(self, scope)
 
     def level_of(self, scope: Scope) -> int:
         """Count the current trials up to the innermost one that the block belongs to.
