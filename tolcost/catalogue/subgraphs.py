@@ -38,8 +38,9 @@ from tolcost.elaborate.values import (
     Unknown,
     Value,
     Vec,
-    View,
+    is_data,
     is_static,
+    is_tol,
     plain,
     recast,
 )
@@ -277,7 +278,7 @@ def _pass_inputs(
     together = all(value is None or is_static(value) for value in inputs)
     for n, (name, value) in enumerate(zip(node.inputs, inputs, strict=True)):
         needed = n < len(declared) and declared[n].kind == "static"
-        if needed and isinstance(value, Data) and not declared[n].late:
+        if needed and value is not None and is_data(value) and not declared[n].late:
             yield _symbols_for(env, name, value, around)
         elif value is None or needed or node.graphs or _is_handed(value, together, around):
             yield value
@@ -292,12 +293,17 @@ def _is_handed(value: Value, together: bool, around: Surroundings) -> bool:
     The enclosing model knows no values with open lengths.  A graph that is applied repeatedly may be given
     coordinates, and values computed from them stay free.
     """
-    return is_handed(value, together) and (around.repeats or not isinstance(plain(value), View))
+    return is_handed(value, together) and (around.repeats or _is_computed(value))
+
+
+def _is_computed(value: Value) -> bool:
+    """Whether a value is a ToL that is not known entry by entry."""
+    return is_tol(value) and not isinstance(plain(value), Vec)
 
 
 def _as_data(env: Env, value: Value, around: Surroundings) -> Value:
     """Return a known value as data, as the enclosing model would have it."""
-    tol = not around.repeats and is_static(value) and isinstance(plain(value), View | Vec)
+    tol = not around.repeats and is_static(value) and is_tol(value)
     return Data(emit(env, value, NOWHERE)) if tol else value
 
 

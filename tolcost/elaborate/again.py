@@ -21,12 +21,12 @@ from tolcost.elaborate.values import (
     Env,
     Missing,
     Seq,
-    StaticNode,
     Unknown,
     Value,
     Vec,
     View,
     frozen,
+    is_data,
     is_static,
 )
 
@@ -51,7 +51,7 @@ def apply_or_copy(
     apply: Callable[[], tuple[Value, ...]],
 ) -> tuple[Value, ...]:
     """Apply a program, or copy its earlier result; ``program`` identifies it apart from its inputs."""
-    data = [value.node for value in inputs if isinstance(value, Data)]
+    data = [value.node for value in inputs if value is not None and is_data(value)]
     places = list(map(_origin_of, data))
     kinds = [_input_key(value, places) for value in inputs]
     if None in kinds:
@@ -93,11 +93,11 @@ def _input_key(value: Value | None, places: list[object]) -> object:
     match value:
         case None:
             return ()
-        case Data(node=(ir.Ref() | ir.Component(value=ir.Ref())) as node):
+        case Data(node=(ir.Ref() | ir.Component(value=ir.Ref())) as node, static=False):
             return (type(node), places.index(_origin_of(node)), node.type)
-        case Data(node=ir.Input(within=()) as node):
+        case Data(node=ir.Input(within=()) as node, static=False):
             return (ir.Ref, places.index(_origin_of(node)), node.type)
-        case Data() | Seq() | Unknown() | View() | StaticNode():
+        case Data() | Seq() | Unknown() | View():
             return None
         case Missing():
             return ()
@@ -105,9 +105,7 @@ def _input_key(value: Value | None, places: list[object]) -> object:
             found = _input_key(inner, places)
             return None if found is None else (space, found)
         case Vec(items=items):
-            return (
-                None if any(isinstance(item, View | StaticNode | Vec) for item in items) else _static(value)
-            )
+            return None if any(isinstance(item, View | Data | Vec) for item in items) else _static(value)
         case _:
             return _static(value)
 
@@ -119,14 +117,14 @@ def _static(value: Value) -> object:
 def _can_copy(value: Value) -> bool:
     """Whether a result can be copied with other atoms in it."""
     match value:
-        case Data():
-            return True
+        case Data(static=static):
+            return not static
         case Cast(value=inner):
             return _can_copy(inner)
         case Vec(items=items):
             return all(map(_can_copy, items))
         case _:
-            return is_static(value) and not isinstance(value, View | StaticNode | Seq)
+            return is_static(value) and not isinstance(value, View | Seq)
 
 
 def _copy(env: Env, before: EarlierResult, data: Sequence[Node]) -> tuple[Value, ...] | None:

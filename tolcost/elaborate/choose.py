@@ -79,7 +79,6 @@ from tolcost.elaborate.values import (
     Results,
     Seq,
     Spaces,
-    StaticNode,
     Value,
     ValueList,
     Vec,
@@ -90,8 +89,10 @@ from tolcost.elaborate.values import (
     evaluate,
     fail,
     form,
+    is_data,
     is_function,
     is_static,
+    is_tol,
     plain,
     recast,
     results,
@@ -221,7 +222,7 @@ def alike(a: Value, b: Value) -> tuple[Value, Value]:
 
 
 def _entry_beside(value: Value, other: Value) -> Value:
-    if isinstance(value, Vec) and value.loose and value.shape == (1,) and not isinstance(other, (Vec, View)):
+    if isinstance(value, Vec) and value.loose and value.shape == (1,) and not is_tol(other):
         return value.items[0]
     return value
 
@@ -235,7 +236,7 @@ def _merge_static(env: Env, condition: Cond, then: Side, other: Side, span: Span
         return merge_integers(condition, a, b)
     if isinstance(a, (Fraction, float, Quotient)) and a == b:
         return a
-    if isinstance(a, (View, Vec)) and isinstance(b, (View, Vec)):
+    if is_tol(a) and is_tol(b):
         shape = _merged_shape(env, condition, shape_of(env, a, span), shape_of(env, b, span), span)
         _check_capacities(capacity(a), capacity(b), span)
         return View(
@@ -389,7 +390,7 @@ def where_form(env: Env, expr: tree.Call) -> Value | Results:
     if holds is not None:
         return _static_choice(env, decide(env, holds), expr)
     check_condition("where", condition, expr.span)
-    if isinstance(condition, StaticNode):
+    if isinstance(condition, Data) and condition.static and not is_tol(condition):
         return _choice_at_run(env, condition, expr)
     then, other = (entry(evaluate(env, a)) for a in expr.args[1:])
     try:
@@ -506,7 +507,7 @@ def _truth_of_data(env: Env, condition: Value) -> bool | None:
 
     What a fold starts with counts as data if a later step makes it data, but the first step knows its value.
     """
-    if not isinstance(condition, Data) or not isinstance(condition.node, Number):
+    if not is_data(condition) or not isinstance(condition.node, Number):
         return None
     holds = truth(condition.node.value)
     decided = None if holds is None else decide(env, holds)

@@ -218,8 +218,7 @@ def _plain_entry(env: Env, spliced: bool, value: Value, span: Span) -> bool:
     shape = shape_of(env, value, span)
     if not spliced:
         return not shape
-    static = isinstance(value, View) and value.static and known(shape) is not None
-    return len(shape) == 1 and (isinstance(value, Vec) or static)
+    return len(shape) == 1 and (isinstance(value, Vec) or (is_static(value) and known(shape) is not None))
 
 
 def _stack_entries(env: Env, pieces: list[tuple[bool, Value]], expr: tree.Bracket) -> Value:

@@ -37,6 +37,7 @@ from tolcost.elaborate.values import (
     View,
     bind_data,
     cast_of,
+    is_data,
     is_static,
     plain,
     recast,
@@ -399,7 +400,7 @@ def _divisor_of(before: Value, after: Value) -> Advance | None:
 
 def _are_equal(env: Env, left: Value, right: Value) -> bool:
     """Whether two values are known and equal."""
-    if isinstance(right, Data):
+    if is_data(right):
         return _are_same_data(env.scope, left, right)
     a, b = _known_entries(left, env), _known_entries(right, env)
     return a is not None and a == b and cast_of(left) == cast_of(right)
@@ -426,7 +427,7 @@ def _are_same_data(scope: Scope, left: Value, right: Value) -> bool:
     """Whether two values are the same computed or given data."""
     if isinstance(left, Unknown):
         return left is right
-    if not isinstance(left, Data) or not isinstance(right, Data):
+    if not is_data(left) or not is_data(right):
         return False
     return _resolve_origin(scope, left.node) == _resolve_origin(scope, right.node)
 

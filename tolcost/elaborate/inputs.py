@@ -49,7 +49,6 @@ from tolcost.elaborate.values import (
     Missing,
     Seq,
     Spaces,
-    StaticNode,
     Tensor,
     Value,
     Vec,
@@ -439,7 +438,7 @@ class InputBinder(Struct, frozen=True, eq=False):
         if kind in ("B", "S"):
             _reject_unknown(statement)
         node = self._input(statement, statement.name, (Part((), statement.space),))
-        return StaticNode(node, statement.space)
+        return Data(node, static=True)
 
 
 def _reject_unknown(statement: tree.InputDecl) -> NoReturn:

@@ -80,7 +80,6 @@ from tolcost.elaborate.values import (
     Results,
     Seq,
     Spaces,
-    StaticNode,
     Unknown,
     Value,
     ValueList,
@@ -90,6 +89,7 @@ from tolcost.elaborate.values import (
     fail,
     is_function,
     is_static,
+    is_tol,
     plain,
     recast,
 )
@@ -107,15 +107,14 @@ TABLE_LIMIT = 4096
 
 def emit(env: Env, value: Value, span: Span, space: str | None = None) -> Node:
     """Return the node that computes a value; static numerics take ``space``, if given."""
-    if isinstance(value, (Data, StaticNode)):
-        return value.node
+    if isinstance(value, Data):
+        as_it_is = space is None or not is_tol(value) or space == value.node.type[0].space
+        return value.node if as_it_is else build_from(env, value, span, space)
     match value:
         case Poly():
             return number(value, space or "Z", span)
-        case View(laid=laid) if laid is not None and space in (None, laid.type[0].space):
-            return laid
-        case View(shape=shape):
-            return build_from(env, shape, value, span, space)
+        case View():
+            return build_from(env, value, span, space)
         case Vec():
             return _vec_node(env, value, span, space)
         case ValueList(items=items):
@@ -190,19 +189,20 @@ def pack(nodes: tuple[Node, ...]) -> Node:
     return Pack(nodes, tuple(part for node in nodes for part in node.type))
 
 
-def build_from(env: Env, shape: Shape, value: View, span: Span, space: str | None) -> Node:
-    """Lay a view out as a Build of its elements."""
+def build_from(env: Env, value: Value, span: Span, space: str | None) -> Node:
+    """Lay a ToL out as a Build of its elements."""
+    shape = shape_of(env, value, span)
     numbers = known(shape)
-    if numbers is not None and value.static and math.prod(numbers) <= TABLE_LIMIT:
-        told = value.space if 0 in numbers else None  # no entry shows the space
+    if numbers is not None and is_static(value) and math.prod(numbers) <= TABLE_LIMIT:
+        told = space_of(value) if 0 in numbers else None  # no entry shows the space
         return _vec_node(env, expand(value, numbers, env, span), span, space or told)
 
     def at(inner: Env, coords: tuple[Value, ...]) -> Value:
-        entry = value.get(inner, coords)
+        entry = element(inner, value, coords, span, checked=True)
         if space is None or not is_static(entry):
             return entry
         node = emit(inner, entry, span, space)
-        return StaticNode(in_spaces(node, (space,) * len(node.type)), space)
+        return Data(in_spaces(node, (space,) * len(node.type)), static=True)
 
     return emit(env, emit_map(env, shape, at, span), span)
 
@@ -254,9 +254,10 @@ def check_sequence(size: int, span: Span) -> None:
         fail("T0502", f"a sequence of {size:,} has more than {MOST_IN_SEQUENCE:,} entries", span)
 
 
-def expand(value: View, shape: tuple[int, ...], env: Env, span: Span) -> Vec:
-    """Lay a view of known lengths out, entry by entry."""
-    items = tuple(value.get(env, tuple(const(a) for a in at)) for at in grid(shape, span))
+def expand(value: Value, shape: tuple[int, ...], env: Env, span: Span) -> Vec:
+    """Lay a ToL of known lengths out, entry by entry."""
+    places = grid(shape, span)
+    items = tuple(element(env, value, tuple(map(const, at)), span, checked=True) for at in places)
     return Vec(shape, items)
 
 
@@ -363,17 +364,11 @@ def as_static(env: Env, node: Node) -> Value:
     """Return a ToL that a node lays out as a static value: its elements are free, and so is their use."""
     part = node.type[0]
     if len(node.type) == 1 and not part.shape:
-        return StaticNode(node, part.space)
+        return Data(node, static=True)
     laid = env.scope.bind(node)
     if len(node.type) > 1:
         return ValueList(tuple(as_static(env, component(laid, j + 1)) for j in range(len(node.type))))
-    return View(
-        part.shape,
-        lambda here, at: StaticNode(member(here, laid, at, NOWHERE), part.space),
-        True,
-        part.space,
-        laid,
-    )
+    return Data(laid, static=True)
 
 
 def made_of(env: Env, node: Node, *sources: Value) -> Value:
@@ -553,7 +548,7 @@ def _find_element(env: Env, value: Value, at: tuple[Value, ...], span: Span, che
                 return _look_up(env, value, at, span)
             return get(env, at)
         case Data(node=node):
-            return Data(member(env, node, at, span))
+            return Data(member(env, node, at, span), is_static_indexed(value, at))
         case Seq(items=items):
             return _sequence_entry(items, at[0], span)
         case _:
@@ -591,8 +586,8 @@ def _element_in_space(env: Env, value: Cast, at: tuple[Value, ...], shape: Shape
     """Return an element or a slice, in the explicit space of its ToL."""
     if all(map(is_static, at)):
         found = element(env, value.value, at, span, checked=True)
-        if isinstance(found, StaticNode):
-            return StaticNode(in_spaces(found.node, (value.space,)), value.space)
+        if isinstance(found, Data) and not is_tol(found):
+            return Data(in_spaces(found.node, (value.space,)), static=True)
         return recast(found, value.space)
     if len(at) == len(shape):
         return _look_up(env, value, at, span)
@@ -621,7 +616,7 @@ def check_indices(env: Env, at: tuple[Value, ...], shape: Shape, span: Span) -> 
     left: list[Cond] = []
     for index, extent in zip(at, shape, strict=False):
         index = plain(index)
-        if isinstance(index, StaticNode):
+        if isinstance(index, Data) and index.static:
             _record_run_check(env, index.node, extent, span)
         elif isinstance(index, Poly) and not is_seen_inside(env, index, extent):
             left.append(check_index(env, index, extent, span, lambda: f"of shape {shape_text(shape)}"))
@@ -648,10 +643,10 @@ def _slice(env: Env, value: Value, at: tuple[Value, ...], shape: Shape, span: Sp
         numbers = [a.constant if isinstance(a, Poly) else None for a in at]
         if all(n is not None for n in numbers):
             return _vec_slice(value, [n for n in numbers if n is not None])
-    bound = Data(env.scope.bind(value.node)) if isinstance(value, Data) else value
+    bound = bind_data(env, value) if isinstance(value, Data) else value
     at = at if all_static(at) else tuple([bind_data(env, index) for index in at])
     rest = shape[len(at) :]
-    static = not isinstance(value, Data) and is_static_indexed(value, at)
+    static = is_static_indexed(value, at)
     return View(
         rest,
         lambda here, more: element(here, bound, (*at, *more), span, checked=True),

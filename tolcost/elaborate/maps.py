@@ -75,6 +75,7 @@ from tolcost.elaborate.values import (
     fail,
     form,
     is_static,
+    is_tol,
     plain,
     recast,
 )
@@ -305,7 +306,7 @@ def _map_over_nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value 
 
 def _flatten(shape: tuple[int, ...], items: list[Value]) -> Vec | None:
     """Flatten entries that are vectors of one shape, which become further dimensions."""
-    if not any(isinstance(item, (Vec, View)) for item in items):
+    if not any(map(is_tol, items)):
         return Vec(shape, tuple(items))
     inner = {item.shape if isinstance(item, Vec) else None for item in items}
     if len(inner) != 1 or None in inner:

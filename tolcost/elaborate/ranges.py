@@ -10,7 +10,6 @@ from tolcost.elaborate.layout import emit, index_node, number
 from tolcost.elaborate.values import (
     Data,
     Env,
-    StaticNode,
     Value,
     Vec,
     bind_data,
@@ -30,7 +29,7 @@ def end_of(env: Env, value: Value, span: Span) -> Value:
         inner = plain(inner.items[0])
     if isinstance(inner, Poly):
         return inner
-    if is_static(inner) and not isinstance(inner, StaticNode):
+    if is_static(inner) and not isinstance(inner, Data):
         fail("T0310", NOT_WHOLE, span)
     node = index_node(env, inner, span, "the end of a range")
     if kind_of(node.type[0].space) not in ("B", "Z"):
@@ -67,4 +66,4 @@ def shifted(env: Env, index: Value, by: Value, span: Span) -> Value:
     if isinstance(by, Poly) and by == const(0):
         return index
     moved = static_node("add", (_node(env, index, span), _node(env, by, span)), "Z", span)
-    return StaticNode(moved, "Z") if is_static(index) and is_static(by) else Data(moved)
+    return Data(moved, is_static(index) and is_static(by))

@@ -50,7 +50,6 @@ from tolcost.elaborate.values import (
     Quotient,
     Seq,
     Spaces,
-    StaticNode,
     Value,
     ValueList,
     Vec,
@@ -61,8 +60,10 @@ from tolcost.elaborate.values import (
     evaluate,
     fail,
     form,
+    is_data,
     is_function,
     is_static,
+    is_tol,
     plain,
     recast,
 )
@@ -261,7 +262,7 @@ def _kinds(value: Value) -> Kinds:
     match value:
         case ValueList(items=items) | Seq(items=items):
             return tuple([kind for item in items for kind in _kinds(item)])
-        case Data(node=node):
+        case Data(node=node, static=False):
             return tuple([_Kind(True, part.space) for part in node.type])
         case View(capacity=several) if several > 1:
             return ()
@@ -278,11 +279,11 @@ def _to_kinds(env: Env, value: Value, kinds: Kinds, span: Span) -> Value:
         places = zip(value.items, accumulate(sizes, initial=0), sizes, strict=False)
         items = [_to_kinds(env, item, kinds[first : first + size], span) for item, first, size in places]
         return value if all(map(is_, items, value.items)) else type(value)(tuple(items))
-    if isinstance(value, Data):
+    if is_data(value):
         node = in_spaces(value.node, tuple(kind.space for kind in kinds))
         return value if node is value.node else Data(node)
-    ((is_data, space),) = kinds
-    if not is_data:
+    ((becomes_data, space),) = kinds
+    if not becomes_data:
         return _static_in(env, value, space, span)
     if isinstance(value, Vec) and not value.static:
         items = [_to_kinds(env, item, kinds, span) for item in value.items]
@@ -302,7 +303,7 @@ def _as_data_if_any(env: Env, step: WrittenStep, over: Vec) -> WrittenStep:
 
 def _as_data(env: Env, value: Value, span: Span) -> Value:
     """Convert a static number to data; return any other value as it is."""
-    number = isinstance(plain(value), (Poly, Cond, Fraction, float, complex, Quotient, StaticNode))
+    number = isinstance(plain(value), (Poly, Cond, Fraction, float, complex, Quotient, Data))
     return Data(emit(env, value, span)) if number else value
 
 
@@ -329,7 +330,9 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
     if isinstance(start, _NO_TOL):
         return None  # too long to run step by step, and not expressible in the IR
     steady = (
-        None if isinstance(start, (ValueList, Vec, View)) else _fold_final_at_once(env, step, start, shape)
+        None
+        if isinstance(start, ValueList) or is_tol(start)
+        else _fold_final_at_once(env, step, start, shape)
     )
     return folded if steady is None else _in_fold_space(env, steady, folded)
 

@@ -63,7 +63,6 @@ from tolcost.elaborate.values import (
     Misfit,
     Seq,
     Spaces,
-    StaticNode,
     UnexpectedValue,
     Value,
     ValueList,
@@ -71,6 +70,7 @@ from tolcost.elaborate.values import (
     View,
     fail,
     is_static,
+    is_tol,
     plain,
 )
 from tolcost.elaborate.whole_numbers import is_whole
@@ -137,7 +137,7 @@ def _convert(env: Env, span: Span, value: Value, target: Spaces) -> Value:
         fail("T0409", f"{len(spaces)} spaces for a list of capacity {capacity(value)}", span)
     if isinstance(value, ValueList) or (isinstance(value, View) and len(spaces) > 1):
         return _convert_each(env, span, components(env, value, span), target)
-    if is_static(value) and len(spaces) == 1 and not isinstance(value, StaticNode):
+    if is_static(value) and len(spaces) == 1 and (not isinstance(value, Data) or is_tol(value)):
         check_within(env, value, spaces[0], target.within[0], span)
         env.context.asked += 1  # no node remains to show that it was converted
         return static_in(env, value, spaces[0], span)
@@ -150,7 +150,7 @@ def _convert(env: Env, span: Span, value: Value, target: Spaces) -> Value:
     kept = all(bounds == bounds_of(p.space) for bounds, p in zip(target.within, node.type, strict=True))
     free = kept or all(bounds is ALL for bounds in target.within)
     converted = Convert(node, parts, within=() if free else target.within, span=span)
-    return StaticNode(converted, parts[0].space) if isinstance(value, StaticNode) else Data(converted)
+    return Data(converted, is_static(value))
 
 
 def _rounds(env: Env, node: Node, target: Spaces) -> bool:

@@ -53,7 +53,6 @@ from tolcost.elaborate.values import (
     OutOfRange,
     Quotient,
     Seq,
-    StaticNode,
     UnexpectedValue,
     Unknown,
     Value,
@@ -598,7 +597,7 @@ def space_of(value: Value) -> str:
             return node.type[0].space
         case Poly():
             return "Z"
-        case View(space=space) | StaticNode(space=space) | Cast(space=space):
+        case View(space=space) | Cast(space=space):
             return space
         case Vec(items=items) | ValueList(items=items):
             return reduce(join_spaces, map(space_of, items)) if items else "Z"
@@ -707,7 +706,7 @@ def pick_component(env: Env, base: Value, j: int, span: Span) -> Value:
     check_component(j, capacity(base), span)
     match base:
         case Data(node=node) if len(node.type) > 1:
-            return Data(component(env.scope.bind(node), j))
+            return Data(component(env.scope.bind(node), j), base.static)
         case View(shape=shape, get=get, static=static, space=space) if base.capacity > 1:
             return View(shape, lambda here, at: pick_component(here, get(here, at), j, span), static, space)
         case Cast(value=inner, space=space):
@@ -767,7 +766,7 @@ def split_if_uneven(env: Env, value: Value) -> Value:
     if not isinstance(value, Data) or _has_one_shape(value.node.type):
         return value
     whole = env.scope.bind(value.node)
-    return ValueList(tuple(Data(component(whole, j + 1)) for j in range(len(whole.type))))
+    return ValueList(tuple(Data(component(whole, j + 1), value.static) for j in range(len(whole.type))))
 
 
 # === Bounds of static values: numbers are checked now, and what depends on lengths becomes a condition.

@@ -69,7 +69,6 @@ from tolcost.elaborate.values import (
     Misfit,
     OutOfRange,
     Seq,
-    StaticNode,
     Value,
     ValueList,
     Vec,
@@ -155,7 +154,7 @@ def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -
     numbers = known(shape)
     if isinstance(value, Vec) and numbers is not None:
         return value.items[0] if not numbers else Vec(numbers, value.items)
-    if is_static(value) and not old and numbers is not None and not isinstance(value, StaticNode):
+    if is_static(value) and not old and numbers is not None and not isinstance(value, Data):
         return Vec(numbers, (value,))
     if not shape:
         return element(env, bind_data(env, value), (const(1),) * len(old), span, checked=True)
@@ -344,7 +343,7 @@ def _embed(env: Env, span: Span, value: Value) -> Value:
             value.space,
             capacity=value.capacity,
         )
-    if is_static(value) and not isinstance(value, StaticNode):
+    if is_static(value) and not isinstance(value, Data):
         return Vec((1,), (value,))
     return made_of(env, one_entry(emit(env, value, span)), value)
 
@@ -364,9 +363,9 @@ def _put(env: Env, span: Span, value: Value, at: tuple[Value, ...], given: Value
         if len(at) > len(one):
             fail("T0303", f"{len(at)} indices into a ToL of shape {shape_text(one)}", span, kind=Misfit)
     if (
-        isinstance(value, View)
-        and known(shape) is not None
+        isinstance(value, (View, Data))
         and value.static
+        and known(shape) is not None
         and is_static(new)
         and capacity(value) == 1
         and len(shape) == 1

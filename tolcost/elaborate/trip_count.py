@@ -58,7 +58,6 @@ from tolcost.elaborate.maps import WrappedStep, fresh_coordinates
 from tolcost.elaborate.reduce import written_fold
 from tolcost.elaborate.shapes import capacity, component, pick_component
 from tolcost.elaborate.values import (
-    Data,
     Env,
     NeedsUnrolling,
     Scope,
@@ -70,6 +69,7 @@ from tolcost.elaborate.values import (
     bind_data,
     fail,
     form,
+    is_data,
     is_static,
     plain,
 )
@@ -259,7 +259,7 @@ def compute_conditions(env: Env, loop: WrittenLoop, turns: Symbol) -> None:
 
 def fold_of(env: Env, condition: Value, span: Span) -> Fold:
     """Return the fold whose first component a value is."""
-    node = condition.node if isinstance(condition, Data) else None
+    node = condition.node if is_data(condition) else None
     while node is not None and not isinstance(node, Fold):
         match node:
             case Component(value=value, j=1):
@@ -337,11 +337,11 @@ def _count_held_turns(env: Env, turn: _Turn, start: tuple[Value, ...], shape: tu
         except (Rejected, NeedsUnrolling):
             return _count_turn_by_turn(inner, turn, start, shape[0])
     condition, certain = _necessary_condition(turn.said[0])
-    if isinstance(turn.said[0], Data):
+    if is_data(turn.said[0]):
         condition = conj(*_known_parts(open_end.scope, turn.said[0].node))
     now = substitute_cond(condition, {the_symbol(coords[0]): TURN + 1})
     turns = count_leading_turns(now, the_symbol(TURN))
-    if isinstance(turn.said[0], Data):
+    if is_data(turn.said[0]):
         return HeldTurns(None, certain=False, most=turns if isinstance(turns, Poly) else None)
     return HeldTurns(turns, certain, now)
 

@@ -5,11 +5,10 @@ a piece of atomic IR. The binding time is a property of the value: see ``is_stat
 
     Value = Poly | Cond | Fraction | float | complex | str       static numerics and text
           | Quotient     a quotient of two integer formulas
-          | StaticNode   static, but only a run determines its value (cos of a coordinate)
           | Spaces       type spaces
           | Vec          a ToL of known lengths, entry by entry (entries of any binding time)
           | View         a ToL of any lengths, by a function from coordinates
-          | Data         a numeric, list or ToL computed by the program
+          | Data         a numeric, list or ToL that a node computes
           | ValueList    a list whose components are separate values
           | Unknown      a value of which nothing is known; it reveals what does not depend on it
           | Seq | Missing | Cast | functions
@@ -24,7 +23,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 from functools import cache
 from itertools import count
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, TypeGuard, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
@@ -72,13 +71,6 @@ class Quotient(Struct, frozen=True):
     under: Poly
 
 
-class StaticNode(Struct, frozen=True):
-    """A static numeric whose value only a run determines; its node is free."""
-
-    node: Node
-    space: str
-
-
 class Spaces(Struct, frozen=True):
     """A list of types: a space for each component, and the bounds that the program declares for it."""
 
@@ -107,22 +99,25 @@ class View(Struct, frozen=True, eq=False):
     """A ToL defined by a function from coordinates to elements; nothing is laid out.
 
     ``get`` runs in the environment of its caller, so that its bindings go there. A ``static`` view returns
-    static values. ``space`` is the space of the elements, if it is known. ``laid`` is a node that already
-    lays the view out. Elements that are lists have a ``capacity``, and all of their ToLs have the same shape.
+    static values. ``space`` is the space of the elements, if it is known. Elements that are lists have a
+    ``capacity``, and all of their ToLs have the same shape.
     """
 
     shape: tuple[Poly, ...]
     get: Callable[[Env, tuple[Value, ...]], Value]
     static: bool
     space: str = "Z"
-    laid: Node | None = None
     capacity: int = 1
 
 
-class Data(Struct, frozen=True, eq=False):
-    """A value that the program computes; its type is that of the node."""
+class Data(Struct, frozen=True):
+    """A value that a node computes; its type is that of the node.
+
+    A ``static`` one depends on no data, and is free, but only a run determines it (cos of a coordinate).
+    """
 
     node: Node
+    static: bool = False
 
 
 class ValueList(Struct, frozen=True, eq=False):
@@ -195,7 +190,6 @@ Value: TypeAlias = (
     | complex
     | str
     | Quotient
-    | StaticNode
     | Spaces
     | Vec
     | View
@@ -223,11 +217,29 @@ def is_static(value: Value) -> bool:
     """Whether a value does not depend on data."""
     if isinstance(value, Poly):  # most calls end here; ``match`` would take twice as long
         return True
-    if isinstance(value, (Data, Unknown)):
-        return False
-    if isinstance(value, (View, Vec)):
+    if isinstance(value, (Data, View, Vec)):
         return value.static
+    if isinstance(value, Unknown):
+        return False
     return not isinstance(value, (ValueList, Seq)) or all(map(is_static, value.items))
+
+
+def is_data(value: Value) -> TypeGuard[Data]:
+    """Whether a value is computed from data, by a node."""
+    return isinstance(value, Data) and not value.static
+
+
+def is_tol(value: Value) -> bool:
+    """Whether a value is a ToL of one dimension or more, and no list of them."""
+    match value:
+        case Vec() | View():
+            return True
+        case Data(node=node):
+            return bool(node.type[0].shape)
+        case Cast(value=inner):
+            return is_tol(inner)
+        case _:
+            return False
 
 
 @cache
@@ -264,9 +276,11 @@ def cast_of(value: Value) -> str | None:
 def recast(value: Value, space: str | None) -> Value:
     """Give a value the explicit space of the static values it was made from; leave data as it is.
 
-    If some entries of a bracket are data, each of the other entries gets the space.
+    If some entries of a bracket are data, each of the other entries gets the space. A number that only a run
+    determines has the space of its node.
     """
-    if space is None or not isinstance(value, (Poly, Cond, Fraction, float, complex, Quotient, Vec, View)):
+    known = isinstance(value, (Poly, Cond, Fraction, float, complex, Quotient, Vec, View))
+    if space is None or not (known or (isinstance(value, Data) and is_tol(value))):
         return value
     if isinstance(value, Vec) and not is_static(value):
         return Vec(value.shape, tuple(recast(item, space) for item in value.items), value.loose)
@@ -1000,15 +1014,13 @@ def bind_data(env: Env, value: Value, name: str = "", work: JointWork | None = N
     if isinstance(value, Poly):
         return value
     if isinstance(value, Data):
-        bound = env.scope.bind(value.node, name, work)
-        return value if bound is value.node else Data(bound)
+        bound = env.scope.bind(value.node, name, None if value.static else work)
+        return value if bound is value.node else Data(bound, value.static)
     match value:
         case Vec(shape=shape, items=items, loose=loose) if not is_static(value):
             return Vec(shape, tuple(bind_data(env, item, name, work) for item in items), loose)
         case ValueList(items=items) if not is_static(value):
             return ValueList(tuple(bind_data(env, item, name, work) for item in items))
-        case StaticNode(node=node, space=space):
-            return StaticNode(env.scope.bind(node, name), space)
         case _:
             return value
 

@@ -46,7 +46,6 @@ from tolcost.elaborate.values import (
     Missing,
     Quotient,
     Seq,
-    StaticNode,
     Value,
     Vec,
     View,
@@ -271,7 +270,7 @@ def _is_portable(value: Value) -> bool:
             return _is_portable(inner)
         case Vec(items=items):
             return all(_is_portable(item) for item in items)
-        case Data() | View() | StaticNode():
+        case Data() | View():
             return False
         case _:
             return True
