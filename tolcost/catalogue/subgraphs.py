@@ -178,14 +178,14 @@ def graph_function(name: str, graph: Graph, around: Surroundings) -> Native:
 
 def _weight(env: Env, weight: Weight) -> Value:
     """Return a tensor stored in a graph: outer data if the context has it, else a constant."""
-    if weight.key in env.context.around:
-        return env.context.around[weight.key]
+    if weight.key in env.context.request.around:
+        return env.context.request.around[weight.key]
     return constant_of(weight)
 
 
 def _held_data(env: Env, weights: Iterable[Weight]) -> dict[str, Value]:
     """Return stored tensors with known values, as data."""
-    known = env.context.as_data
+    known = env.context.request.as_data
     return {weight.name: known[weight.key] for weight in weights if weight.key in known}
 
 
@@ -212,10 +212,10 @@ def _resume_branch(
     """
     choices, context = around.choices, env.context
     before, inside = replace(choices, used=dict(choices.used), met=dict(choices.met)), dict(around.inside)
-    names, left_open = context.names, context.left_open
+    names = context.names
     block = env.building(env.scope.inner())
     try:
-        with context.attempt(block.scope) as trial:
+        with context.notes.attempt(block.scope) as trial:
             _apply_one(block, nodes[0], values, around)
             _apply_all(block, nodes[1:], values, around)
             trial.keep()
@@ -224,7 +224,7 @@ def _resume_branch(
     except Misfit as misfit:
         if not choices.anew(before, misfit):
             raise
-    context.names, context.left_open = names, left_open
+    context.names = names
     around.inside.clear()
     around.inside.update(inside)
     _apply_all(env, nodes, values, around)
@@ -235,8 +235,8 @@ def _apply_one(env: Env, node: GraphNode, values: dict[str, Value], around: Surr
         name = first_output(node.outputs)
         if name:
             values[name] = _weight(env, node.held)
-        if name and node.held.key in env.context.as_data:
-            around.data[name] = env.context.as_data[node.held.key]
+        if name and node.held.key in env.context.request.as_data:
+            around.data[name] = env.context.request.as_data[node.held.key]
         return
     body = around.body_of(node)
     apply = _apply if body is None else partial(_call, body)
@@ -283,7 +283,7 @@ def _pass_inputs(
         elif value is None or needed or node.graphs or _is_handed(value, together, around):
             yield value
         else:
-            data = around.data if name in values else env.context.as_data
+            data = around.data if name in values else env.context.request.as_data
             yield data[name] if name in data else _as_data(env, value, around)
 
 
@@ -312,7 +312,7 @@ def _symbols_for(env: Env, name: str, value: Data, around: Surroundings) -> Valu
 
     In a graph that is applied repeatedly, a computed number may differ each time, so it gets none.
     """
-    node, seen = value.node, env.context.around.items()
+    node, seen = value.node, env.context.request.around.items()
     outside = next((given for given, one in seen if isinstance(one, Data) and one.node is node), None)
     if outside is None and around.repeats:
         return value
@@ -437,7 +437,7 @@ def _passed_data(
 ) -> Iterator[tuple[str, Value]]:
     """Yield the known inputs of a function, as data."""
     for name, given in zip(body.inputs, node.inputs, strict=False):
-        data = around.data if given in values else env.context.as_data
+        data = around.data if given in values else env.context.request.as_data
         if given in data:
             yield name, data[given]
 
@@ -452,6 +452,6 @@ def _spec(node: GraphNode, around: Surroundings) -> Spec:
 def _value(env: Env, values: Mapping[str, Value], name: str) -> Value:
     if name in values:
         return values[name]
-    if name in env.context.around:
-        return env.context.around[name]
+    if name in env.context.request.around:
+        return env.context.request.around[name]
     refuse("T0662", f"a graph uses {quoted(name)}, which nothing around it defines")

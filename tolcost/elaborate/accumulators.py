@@ -474,7 +474,7 @@ def _elaborate_fold(
     for passes in range(_MOST_PASSES + len(static)):
         body = _Pass(env, step, shape, growth, listed, static, made_data)
         try:
-            with env.context.attempt(body.inner.scope) as trial:
+            with env.context.notes.attempt(body.inner.scope) as trial:
                 result = body.run()
                 settled = body.settle(passes)
                 if any(made_data) and (body.has_asked or not body.makes_data(first, made_data)):
@@ -497,10 +497,9 @@ def _elaborate_fold(
             anew = body.has_asked and settled.parts != growth.parts
             static, growth = (left if fewer and not anew else static), settled
         except OutOfRange as refused:
-            mode = env.scope.mode
-            if not mode.checked:
+            if not env.scope.checked:
                 raise
-            unchecked = env.in_mode(replace(mode, checked=False))
+            unchecked = env.building(env.scope.same(checked=False))
             growth = _lengthen(_Pass(unchecked, step, shape, growth, listed, static), refused)
     fail("T0326", "the accumulator's shape does not settle", step.span, hint=_HINT)
 
@@ -529,7 +528,7 @@ def _propagate_data(result: ValueList, accumulator: ValueList, static: Flags) ->
 def _lengthen(body: _Pass, refused: OutOfRange) -> _Growth:
     """Improve the guess of an accumulator that is too short for an access in a step."""
     try:
-        with body.env.context.attempt(body.inner.scope):
+        with body.env.context.notes.attempt(body.inner.scope):
             body.run()
             settled = body.settle()
     except Rejected:

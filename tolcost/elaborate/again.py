@@ -58,16 +58,16 @@ def apply_or_copy(
         return apply()
     context, scope = env.context, env.scope
     equal = tuple(context.notes.equal.items())
-    place = (scope.depth, scope.facts, scope.mode, scope.naming)
+    place = (scope.depth, scope.facts, scope.tables, scope.checked, scope.naming)
     surrounding = (*place, env.in_index, equal, context.notes.data_equations)
     key = (program, *kinds, *surrounding)
     if key in known:
         before = known[key]
         found = None if before is None else _copy(env, before, data)
         return apply() if found is None else found
-    start, looked = len(scope.bindings), (context.looked, context.names, len(context.warnings))
+    start, looked = len(scope.bindings), (context.notes.looked, context.names)
     results = apply()
-    alone = looked == (context.looked, context.names, len(context.warnings))
+    alone = looked == (context.notes.looked, context.names)
     known[key] = None
     if alone and all(map(_can_copy, results)):
         known[key] = EarlierResult(tuple(data), tuple(scope.bindings[start:]), results)

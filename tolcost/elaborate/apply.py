@@ -348,8 +348,7 @@ def _warn_of_product(
         f"`map(tol[{n}, {m}], reduce(map(a[i], mul(*, b[*, j])), add, 0), [i, j])`",
         severity="warning",
     )
-    if warning not in env.context.warnings:
-        env.context.warnings.append(warning)
+    env.context.notes.warn(warning)
 
 
 # === Static values in another space: known numbers are converted at compile time, others by a free node.

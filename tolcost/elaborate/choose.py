@@ -72,11 +72,11 @@ from tolcost.elaborate.values import (
     Data,
     Env,
     Fault,
+    Items,
     Misfit,
     Missing,
     Quotient,
     RankMismatch,
-    Results,
     Seq,
     Spaces,
     Value,
@@ -210,7 +210,9 @@ def _assume_general_case(env: Env, condition: Cond, then: Side, other: Side, spa
     for holds, (side_env, value) in ((negate(condition), other), (condition, then)):
         equation = _equation(negate(holds))
         if equation is not None and not any(s.kind == "coord" for s in equation.free):
-            env.context.record(holds, "case", "the other case, for one length alone, has another rank", span)
+            env.context.notes.record(
+                holds, "case", "the other case, for one length alone, has another rank", span
+            )
             env.scope.absorb(side_env.scope)
             return value
     return None
@@ -383,7 +385,7 @@ Both sides are elaborated at every level, so the work may double with each.
 
 
 @form("where")
-def where_form(env: Env, expr: tree.Call) -> Value | Results:
+def where_form(env: Env, expr: tree.Call) -> Value | Items:
     """Evaluate ``where(c, a, b)``; the branches are not evaluated yet."""
     condition = plain(entry(evaluate(env, expr.args[0])))
     holds = truth(condition)
@@ -401,7 +403,7 @@ def where_form(env: Env, expr: tree.Call) -> Value | Results:
 
 
 @form("choose")
-def choose_form(env: Env, expr: tree.Call) -> Value | Results:
+def choose_form(env: Env, expr: tree.Call) -> Value | Items:
     """Evaluate ``choose(c, a, b)``: like ``where``, but a condition on data computes only the side taken."""
     condition = plain(entry(evaluate(env, expr.args[0])))
     holds = truth(condition)
@@ -411,7 +413,7 @@ def choose_form(env: Env, expr: tree.Call) -> Value | Results:
     return _choice_at_run(env, condition, expr)
 
 
-def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Results:
+def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Items:
     _, then, other = expr.args
     if condition is TRUE:
         return results(env, then)
@@ -426,7 +428,7 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Result
         env.context.cases -= 1
 
 
-def _open_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Results:
+def _open_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Items:
     """Evaluate both sides, each where its case holds, and merge them."""
     _, then, other = expr.args
     sides = []
@@ -437,7 +439,7 @@ def _open_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Results:
         fact = condition if side is then else negate(condition)
         inner = env.building(env.scope.inner(fact))
         try:
-            with env.context.attempt(inner.scope) as trial:
+            with env.context.notes.attempt(inner.scope) as trial:
                 sides.append((inner, evaluate(inner, side)))
                 trial.keep()
         except Fault as fault:
@@ -447,7 +449,7 @@ def _open_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Results:
     return merge(env, condition, sides[0], sides[1], expr.span)
 
 
-def _only_case(env: Env, condition: Cond, case: tree.Expr, fault: Fault, span: Span) -> Value | Results:
+def _only_case(env: Env, condition: Cond, case: tree.Expr, fault: Fault, span: Span) -> Value | Items:
     """Return the value of one case if the other, at ``span``, is a fault for all lengths.
 
     Its condition must hold everywhere: this becomes a condition on lengths, or, if lengths do not decide it,
@@ -458,14 +460,14 @@ def _only_case(env: Env, condition: Cond, case: tree.Expr, fault: Fault, span: S
         raise fault
 
     scope = env.scope
-    if scope.never or not scope.mode.checked:
+    if scope.never or not scope.checked:
         return results(env.building(scope.same(condition)), case)
     everywhere = at_all_places(env, condition, refuse)
     local = asks_coordinates(everywhere)
     if local and not scope.naming and is_reached(negate(condition), facts_here(env)):
         refuse()
     if everywhere is not TRUE:
-        env.context.record(everywhere, "case", "the other case cannot be", span)
+        env.context.notes.record(everywhere, "case", "the other case cannot be", span)
     if not local:
         return results(env.building(scope.same(condition)), case)
     inner, elsewhere = env.building(scope.inner(condition)), env.building(scope.inner(negate(condition)))

@@ -43,6 +43,7 @@ from tolcost.elaborate.values import (
     Builtin,
     Closure,
     Env,
+    Items,
     Lazy,
     Misfit,
     Missing,
@@ -50,7 +51,6 @@ from tolcost.elaborate.values import (
     OpenRecursion,
     OutOfRange,
     Outside,
-    Results,
     Seq,
     Spaces,
     Value,
@@ -103,7 +103,7 @@ def _text(env: Env, expr: tree.Text) -> Value:
 
 
 @evaluates(tree.Name)
-def _name(env: Env, expr: tree.Name) -> Value | Results:
+def _name(env: Env, expr: tree.Name) -> Value | Items:
     found = env.nearest(expr.name)
     if found is None:
         return global_name(env, expr.name, expr.span)
@@ -123,7 +123,7 @@ def global_name(env: Env, name: str, span: Span) -> Value:
 
 def is_callable_name(env: Env, name: str) -> bool:
     """Whether a name is an elementary function, a primitive or a known operator."""
-    return name in FUNCTIONS or name in PRIMITIVES or name in FORMS or name in env.context.operators
+    return name in FUNCTIONS or name in PRIMITIVES or name in FORMS or name in env.context.request.operators
 
 
 @evaluates(tree.Star)
@@ -386,7 +386,7 @@ def _lambda(env: Env, expr: tree.Arrow) -> Value:
 
 
 @evaluates(tree.BlockExpr)
-def _block(env: Env, expr: tree.BlockExpr) -> Value | Results:
+def _block(env: Env, expr: tree.BlockExpr) -> Value | Items:
     return results(define_all(env, expr.statements), expr.result)
 
 
@@ -451,7 +451,7 @@ MAX_LABELS = 4
 
 
 @evaluates(tree.Call)
-def call(env: Env, expr: tree.Call) -> Value | Results:
+def call(env: Env, expr: tree.Call) -> Value | Items:
     """Evaluate an application."""
     function = function_of(env, expr.function)
     name = function.name if isinstance(function, Builtin) else None
@@ -461,9 +461,9 @@ def call(env: Env, expr: tree.Call) -> Value | Results:
         return FORMS[name](env, expr)
     if env.star is None and _takes_star(expr):
         return _partial(env, function, expr)
-    if name is not None and name in env.context.operators:
+    if name is not None and name in env.context.request.operators:
         named = {name: evaluate(env, value) for name, value in expr.named}
-        return env.context.call_operator(env, name, _values(env, expr), named, expr.span)
+        return env.context.request.call_operator(env, name, _values(env, expr), named, expr.span)
     if expr.named:
         fail("T0208", "only operators take named arguments", expr.span)
     if isinstance(function, Closure):
@@ -623,17 +623,17 @@ def call_values(env: Env, function: Applicable, args: tuple[Lazy | Value, ...], 
 def _primitive(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
     if name in PRIMITIVES:
         return PRIMITIVES[name](env, args, span)
-    if name in env.context.operators:
-        return single(env.context.call_operator(env, name, args, {}, span))
+    if name in env.context.request.operators:
+        return single(env.context.request.call_operator(env, name, args, {}, span))
     fail("T0209", f"`{name}` cannot be passed as a function", span)
 
 
-def _call_closure(env: Env, function: Closure, args: tuple[Lazy | Value, ...], span: Span) -> Value | Results:
+def _call_closure(env: Env, function: Closure, args: tuple[Lazy | Value, ...], span: Span) -> Value | Items:
     if len(args) != len(function.params):
         wrong_arity(title_of(function), signature(function), len(args), span)
     context = env.context
-    if context.apart is not None and context.apart.keeps(function.name):
-        return context.apart.of_function(env, function, [force(arg, span) for arg in args], span)
+    if context.request.apart is not None and context.request.apart.keeps(function.name):
+        return context.request.apart.of_function(env, function, [force(arg, span) for arg in args], span)
     if context.depth >= CALL_DEPTH:
         fail("T0503", f"functions call one another more than {CALL_DEPTH} deep", span)
     inner = function.env.child(dict(zip(function.params, args, strict=True)), scope=env.scope)
@@ -666,11 +666,11 @@ def _check_smaller(env: Env, inner: Activation, outer: Activation) -> None:
 
 def _first_application(
     env: Env, function: Closure, args: tuple[Lazy | Value, ...], span: Span
-) -> Value | Results:
+) -> Value | Items:
     """Apply a function that applies itself: its applications are written out, or else go by levels."""
     inner = env.building(env.scope.inner())
     try:
-        with env.context.attempt(inner.scope) as trial:
+        with env.context.notes.attempt(inner.scope) as trial:
             found = results(inner, function.body)
             trial.keep()
     except OpenRecursion:

@@ -226,7 +226,7 @@ def _peel(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_sta
     if prove(ge(shape[0] - 1), facts_here(env)) is not True:
         return None
     inner = env.building(env.scope.inner())
-    with env.context.attempt(inner.scope) as trial:
+    with env.context.notes.attempt(inner.scope) as trial:
         found = _first_and_rest(inner, step, start, shape[0], maybe_static)
         if found is None:
             return None
@@ -247,7 +247,7 @@ def _first_and_rest(env: Env, step: Step, start: Items, size: Poly, maybe_static
     """Elaborate the first step, and the fold of the others; None if the first step changes no rank."""
     inner = env.building(env.scope.inner())
     try:
-        with env.context.attempt(inner.scope) as trial:
+        with env.context.notes.attempt(inner.scope) as trial:
             result = bind_data(inner, step.at(inner, as_list(start), (const(1),)))
             after = tuple(pick_component(inner, result, j + 1, step.span) for j in range(len(start)))
             ranks = [[len(shape_of(inner, item, step.span)) for item in items] for items in (start, after)]
@@ -275,7 +275,7 @@ def _fold_rest(env: Env, step: InductiveStep, maybe_static: bool, longer: Longer
     rest, steps = step.rest(), product_of(step.shape)
     if not rest:
         coords, inner = fresh_coordinates(env, step.pattern, step.shape)
-        with env.context.attempt(inner.scope) as trial:
+        with env.context.notes.attempt(inner.scope) as trial:
             step.at(inner, ValueList(()), coords)
             step.confirm()
             trial.keep()
@@ -333,7 +333,7 @@ def guess_from_first_step(env: Env, step: Step, start: Items, shape: tuple[Poly,
         return Guess()
     _, inner = fresh_coordinates(env, step.pattern, shape)
     try:
-        with env.context.attempt(inner.scope):
+        with env.context.notes.attempt(inner.scope):
             result = step.at(inner, as_list(start), tuple(const(1) for _ in shape))
             after = [pick_component(inner, result, j + 1, step.span) for j in range(len(start))]
             pairs = list(zip(start, after, strict=True))

@@ -44,7 +44,6 @@ from tolcost.elaborate.values import (
     Cast,
     Data,
     Env,
-    Inputs,
     Lazy,
     Missing,
     Seq,
@@ -111,7 +110,7 @@ def _polys(argument: Argument) -> Iterator[Poly]:
             yield argument
         case Tensor(shape=shape):
             yield from shape
-        case Vec(items=items) | Inputs(items=items):
+        case Vec(items=items) | Seq(items=items):
             for item in items:
                 yield from _polys(item)
         case _:
@@ -146,9 +145,9 @@ def _shaped_argument(
             fail(
                 "T0412", f"{quoted(statement.name)} is a single input, but has several shapes", statement.span
             )
-        return Inputs(tuple(Tensor(_lengths(one, statement), space) for one in several))
+        return Seq(tuple(Tensor(_lengths(one, statement), space) for one in several))
     one = Tensor(_lengths([e for e in shape if not isinstance(e, (tuple, list))], statement), space)
-    return Inputs((one,)) if statement.variadic else one
+    return Seq((one,)) if statement.variadic else one
 
 
 def _lengths(shape: PlainShape, statement: tree.InputDecl) -> tuple[Poly, ...]:
@@ -333,12 +332,12 @@ class InputBinder(Struct, frozen=True, eq=False):
     def _value(self, statement: tree.InputDecl, argument: Argument | None) -> Value:
         if argument is None or isinstance(argument, Missing):
             return self._absent(statement)
-        if statement.variadic and not isinstance(argument, (Seq, Inputs)):
-            argument = Inputs((argument,))
+        if statement.variadic and not isinstance(argument, Seq):
+            argument = Seq((argument,))
         return self._one(statement, argument, statement.name)
 
     def _one(self, statement: tree.InputDecl, argument: Argument, name: str) -> Value:
-        if isinstance(argument, Inputs):
+        if isinstance(argument, Seq):
             check_sequence(len(argument.items), statement.span)
             items = enumerate(argument.items, start=1)
             return Seq(tuple(self._one(statement, item, f"{name}.{n}") for n, item in items))
@@ -370,7 +369,7 @@ class InputBinder(Struct, frozen=True, eq=False):
 
     def _equate(self, statement: tree.InputDecl, argument: Argument | None) -> None:
         """Require the declared shape to equal the actual shape."""
-        items = argument.items if isinstance(argument, Inputs) else (argument,)
+        items = argument.items if isinstance(argument, Seq) else (argument,)
         for item in items:
             for entry, actual in _pairs(statement, shape_given(item)):
                 self._equate_length(statement, entry, actual)

@@ -71,13 +71,13 @@ from tolcost.elaborate.values import (
     Cast,
     Data,
     Env,
+    Items,
     Misfit,
     Missing,
     NeedsUnrolling,
     OutOfRange,
     Quotient,
     RankMismatch,
-    Results,
     Seq,
     Spaces,
     Unknown,
@@ -463,7 +463,7 @@ def emit_map(env: Env, shape: Shape, at: At, span: Span) -> Value:
     """Lay out a ToL whose elements a function computes."""
     coords, inner = bind_coordinates(env, tuple(f"i{n + 1}" for n in range(len(shape))), shape)
     try:
-        with env.context.attempt(inner.scope) as trial:
+        with env.context.notes.attempt(inner.scope) as trial:
             node = emit(inner, at(inner, coords), span)
             trial.keep()
         return Data(make_build(coords, shape, inner.scope.block(node), span))
@@ -632,10 +632,10 @@ def _index_at(span: Span) -> Poly:
 def _record_run_check(env: Env, node: Node, extent: Poly, span: Span) -> None:
     """Record that an index is checked at run time, unless its computation keeps it in range."""
     scope = env.scope
-    if not scope.never and scope.mode.checked and not is_within(env, node, const(1), extent):
+    if not scope.never and scope.checked and not is_within(env, node, const(1), extent):
         index = _index_at(span)
         for condition, reason in ((ge(index - 1), AT_LEAST_1), (ge(extent - index), INSIDE)):
-            env.context.record(condition, "range", reason, span)
+            env.context.notes.record(condition, "range", reason, span)
 
 
 def _slice(env: Env, value: Value, at: tuple[Value, ...], shape: Shape, span: Span) -> Value:
@@ -684,7 +684,7 @@ def _entry(env: Env, value: Vec, at: tuple[Value, ...], span: Span) -> Value:
         return value.items[offset] if is_there else const(0)
     if all(item == value.items[0] for item in value.items) and is_static_indexed(value, at):
         return value.items[0] if value.items else const(0)  # an empty ToL has no elements to visit
-    if not env.scope.mode.tables:
+    if not env.scope.tables:
         _ask_to_unroll(at, _longest_unrolled(value), span)
     return _look_up(env, value, at, span)
 
@@ -726,12 +726,12 @@ def _sequence_entry(items: tuple[Value, ...], index: Value, span: Span) -> Value
     fail("T0304", "a sequence is indexed by something not known while compiling", span)
 
 
-def pick_result(env: Env, base: Value | Results, j: int, span: Span) -> Value:
+def pick_result(env: Env, base: Value | Items, j: int, span: Span) -> Value:
     """Return component ``j`` of a list, or result ``j`` of an operator."""
-    if not isinstance(base, Results):
+    if not isinstance(base, tuple):
         return pick_component(env, base, j, span)
-    check_component(j, len(base.items), span)
-    return base.items[j - 1]
+    check_component(j, len(base), span)
+    return base[j - 1]
 
 
 def spread(env: Env, value: Value, span: Span) -> tuple[Value, ...]:

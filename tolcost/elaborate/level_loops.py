@@ -68,7 +68,7 @@ def by_levels(env: Env, function: Closure, given: Sequence[Lazy | Value], span: 
     ]
     for symbol in sorted(levels, key=lambda g: (isinstance(g, Symbol), g.key)):
         inner = env.building(env.scope.inner())
-        with env.context.attempt(inner.scope) as trial:
+        with env.context.notes.attempt(inner.scope) as trial:
             try:
                 value = _apply(inner, Recursion(function, args, span, symbol))
             except (NotByLevels, Rejected):
@@ -107,7 +107,7 @@ def _apply(env: Env, recursion: Recursion) -> Value:
     levels = atom(recursion.level) - recursion.end
     if try_prove(ge(levels), facts_here(env)) is not True:
         reason = f"`{recursion.function.name}` applies itself at all"
-        env.context.record(ge(levels), "case", reason, recursion.span)
+        env.context.notes.record(ge(levels), "case", reason, recursion.span)
         env = env.building(env.scope.same(ge(levels)))
     top, span = atom(recursion.level), recursion.span
     firsts = [

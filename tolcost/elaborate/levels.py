@@ -162,7 +162,7 @@ def _look(env: Env, recursion: Recursion, level: Poly, below: Type | None) -> _L
         inside.append(Var("", below))
         return Data(Ref(inside[-1], below))
 
-    with env.context.attempt(inner.scope):
+    with env.context.notes.attempt(inner.scope):
         value = recursion.body(inner, level, [Data(Ref(var, var.type)) for var in holders], taken)
         node = emit(inner, value, recursion.span)
     bound = dict(inner.scope.bindings)

@@ -220,14 +220,15 @@ def map_value(env: Env, body: MapBody, shape: tuple[Poly, ...]) -> Value:
     numbers = known(shape)
     if numbers is None or not is_static(body.over):
         return under_coordinates(env, shape, body.at, body.pattern, body.span)
-    if id(body.expr) in env.context.gave_data:
+    place = env.context.node, id(body.expr)
+    if place in env.context.gave_data:
         value = _map_as_data(env, body, shape)
         if value is not None:
             return value
     laid_out = _entry_by_entry(env, body, numbers)
     if laid_out is not None:
         return laid_out
-    env.context.gave_data.add(id(body.expr))
+    env.context.gave_data.add(place)
     return under_coordinates(env, shape, body.at, body.pattern, body.span)
 
 
@@ -253,7 +254,7 @@ def _entry_by_entry(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | 
     items: list[Value] = []
     outer = env.building(env.scope.inner())
     alike = body.is_one_value(outer)
-    with env.context.attempt(outer.scope) as trial:
+    with env.context.notes.attempt(outer.scope) as trial:
         for at in grid(shape, body.span):
             value = body.at(outer, tuple(const(a) for a in at))
             if not is_static(value):
@@ -290,7 +291,7 @@ def _map_over_nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value 
     coords, inner = bind_coordinates(
         env, coordinate_names(body.pattern, len(shape)), tuple(map(const, shape))
     )
-    with env.context.attempt(inner.scope):
+    with env.context.notes.attempt(inner.scope):
         try:
             entry_ = body.at(inner, coords)
         except ListForNumber:
@@ -321,7 +322,7 @@ def under_coordinates(env: Env, shape: Shape, at: At, pattern: CoordinateNames, 
     """Build a ToL whose elements a function computes; its static components stay formulas."""
     coords, inner = fresh_coordinates(env, pattern, shape)
     try:
-        with env.context.attempt(inner.scope) as trial:
+        with env.context.notes.attempt(inner.scope) as trial:
             value = at(inner, coords)
             items = value.items if isinstance(value, ValueList) else (value,)
             static = tuple([is_static(item) and not isinstance(item, Seq) for item in items])

@@ -134,11 +134,10 @@ def fold_value(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...
     except NeedsUnrolling:
         if few:
             return _entry_by_entry(env, step, start, grid(numbers or ()))
-        mode = env.scope.mode
-        if mode.tables:
+        if env.scope.tables:
             raise
         # The domain is too long to unroll: look tables up instead.
-        return fold_value(env.in_mode(replace(mode, tables=True)), step, start, shape)
+        return fold_value(env.building(env.scope.same(tables=True)), step, start, shape)
 
 
 def _fold(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...]) -> Value:
@@ -162,7 +161,7 @@ def _list_fold(env: Env, step: Step, start: ValueList, shape: tuple[Poly, ...], 
     if not all_static or numbers is None or math.prod(numbers) > UNROLL_LIMIT:
         return fold_list(env, step, start.items, shape, maybe_static=True)
     inner = env.building(env.scope.inner())
-    with env.context.attempt(inner.scope) as trial:
+    with env.context.notes.attempt(inner.scope) as trial:
         found = fold_list(inner, step, start.items, shape, maybe_static=True)
         if not is_static(found):
             trial.keep()
@@ -201,7 +200,7 @@ def _run_steps(
     fold of unknown length.
     """
     outer = env.building(env.scope.inner())
-    with env.context.attempt(outer.scope) as trial:
+    with env.context.notes.attempt(outer.scope) as trial:
         values = _run_once(outer, step, start, points, work)
         kinds = _kinds_of_all(values)
         again = isinstance(step, _KindStep) and step.kinds == kinds
@@ -380,7 +379,7 @@ def _probe(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value
 def _probe_first_step(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
     """Probe a fold of sequences or texts: without IR, only the first step shows whether it is static."""
     inner = env.building(env.scope.inner())
-    with env.context.attempt(inner.scope):
+    with env.context.notes.attempt(inner.scope):
         value = step.at(inner, start, tuple(const(1) for _ in shape))
     return start if known(shape) is not None and is_static(value) else None
 
@@ -390,7 +389,7 @@ def _fold_final_at_once(env: Env, step: Step, start: Value, shape: tuple[Poly, .
     if prove(ge(product_of(shape) - 1), facts_here(env)) is not True:
         return None
     coords, inner = fresh_coordinates(env, step.pattern, shape)
-    with env.context.attempt(inner.scope) as trial:
+    with env.context.notes.attempt(inner.scope) as trial:
         value = plain(step.at(inner, start, coords))
         if not isinstance(value, (Poly, Cond, Fraction, float)):
             return None
@@ -410,7 +409,7 @@ def _fold_in_closed_form(env: Env, step: Step, start: Value, shape: tuple[Poly, 
     accumulator, first = data_symbol("accumulator", None, None), plain(start)
     symbol = the_symbol(accumulator)
     coords, inner = fresh_coordinates(env, step.pattern, shape)
-    with env.context.attempt(inner.scope) as trial:
+    with env.context.notes.attempt(inner.scope) as trial:
         value = plain(step.at(inner, accumulator, coords))
         if not isinstance(value, Poly):
             return None

@@ -158,7 +158,7 @@ def _rounds(env: Env, node: Node, target: Spaces) -> bool:
     pairs = zip(node.type, target.names, strict=True)
     if not any(kind_of(part.space) == "R" and kind_of(name) == "Z" for part, name in pairs):
         return False
-    env.context.looked += 1
+    env.context.notes.looked += 1
     return not is_whole(env.scope, node)
 
 
@@ -228,8 +228,8 @@ def _exact(env: Env, span: Span, a: Poly, b: Poly) -> Value:
     if symbol is not None:
         name = (_divided_length(written, b) or symbol).name
         share = length(env.context.unused(f"{name}_share"))
-        env.context.record(eq(written - b * share), "divides", "the length divides", span)
-        env.context.adopt(symbol, b * share)
+        env.context.notes.record(eq(written - b * share), "divides", "the length divides", span)
+        env.context.notes.adopt(symbol, b * share)
         return share
     quotient = integer_division(env, span, a, b)
     require(env, eq(a - b * quotient), "the length divides", span, "the length does not divide", "divides")
@@ -288,7 +288,7 @@ def _apart(env: Env, span: Span, a: Poly, b: Poly) -> Value:
     equal = decide(env, eq(a - b))
     if equal is TRUE or equal is FALSE:
         return negate(equal)
-    env.context.record(negate(equal), "differ", "the lengths differ", span)
+    env.context.notes.record(negate(equal), "differ", "the lengths differ", span)
     return TRUE
 
 
@@ -367,7 +367,7 @@ def _equal(env: Env, span: Span, a: Value, b: Value) -> Cond:
 def _record_assumption(env: Env, span: Span, condition: Cond, kind: ConditionKind, reason: str) -> None:
     """Record a condition that must hold wherever this place is reached."""
     here = [negate(fact) for fact in env.scope.facts]
-    env.context.record(disj(condition, *here), kind, reason, span)
+    env.context.notes.record(disj(condition, *here), kind, reason, span)
 
 
 def _show(value: Value) -> str:

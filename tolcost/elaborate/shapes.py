@@ -144,15 +144,8 @@ def decide(env: Env, condition: Cond) -> Cond:
         return condition
     if env.context.notes.equal:
         condition = substitute_cond(condition, env.context.notes.equal)
-    facts = facts_here(env)
-    before = env.context.left_open
-    if facts is before[1] and condition == before[0]:  # a choice repeats the question of its condition
-        return condition
-    verdict = try_prove(condition, facts)
-    if verdict is None:
-        env.context.left_open = (condition, facts)
-        return condition
-    return TRUE if verdict else FALSE
+    verdict = try_prove(condition, facts_here(env))
+    return condition if verdict is None else TRUE if verdict else FALSE
 
 
 def facts_here(env: Env) -> tuple[Cond, ...]:
@@ -189,15 +182,15 @@ def unify(
     everywhere = at_all_places(env, eq(left - right), refuse)
     if everywhere is TRUE:
         return left
-    context.record(everywhere, "equal", message_text(what), span)
+    context.notes.record(everywhere, "equal", message_text(what), span)
     if solved is not None:
         symbol, value = solved
-        context.adopt(symbol, value)
+        context.notes.adopt(symbol, value)
         if _has_contradiction(context):
             refuse(definite=True)
         return substitute_equal_lengths(context, left)
     if not any(s.kind == "coord" for s in (left - right).free):
-        context.agree(eq(left - right))
+        context.notes.agree(eq(left - right))
     return left
 
 
@@ -257,7 +250,7 @@ def required(
     In a block that is never visited nothing is required.
     """
     verdict = decide(env, condition)
-    if verdict is TRUE or env.scope.never or not env.scope.mode.checked:
+    if verdict is TRUE or env.scope.never or not env.scope.checked:
         return verdict if verdict is TRUE else FALSE
     if verdict is FALSE:
         fail(code, message_text(message), span, hint, kind=OutOfRange, definite=True)
@@ -267,7 +260,7 @@ def required(
 
     everywhere = at_all_places(env, verdict, refuse)
     if everywhere is not TRUE:
-        env.context.record(everywhere, kind, reason, span)
+        env.context.notes.record(everywhere, kind, reason, span)
     return everywhere
 
 

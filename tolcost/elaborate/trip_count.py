@@ -250,8 +250,8 @@ def compute_conditions(env: Env, loop: WrittenLoop, turns: Symbol) -> None:
     try:
         found = fold_list(env, step, start, (atom(turns),), maybe_static=True)
     except NeedsUnrolling:
-        mode = replace(env.scope.mode, tables=True)
-        found = fold_list(env.in_mode(mode), step, start, (atom(turns),), maybe_static=True)
+        tables = env.building(env.scope.same(tables=True))
+        found = fold_list(tables, step, start, (atom(turns),), maybe_static=True)
     condition = pick_component(env, bind_data(env, found), 1, step.span)
     if not is_static(condition):
         env.scope.bind(_restrict_to_condition(fold_of(env, condition, step.span), turns))
@@ -330,8 +330,8 @@ class _Turn(WrappedStep, frozen=True):
 def _count_held_turns(env: Env, turn: _Turn, start: tuple[Value, ...], shape: tuple[Poly, ...]) -> HeldTurns:
     """Find out at how many turns the condition holds, from what induction shows about every turn."""
     coords, inner = fresh_coordinates(env, turn.pattern, shape)
-    open_end = inner.in_mode(replace(inner.scope.mode, checked=False))  # of turns that may never be taken
-    with env.context.attempt(inner.scope):
+    open_end = inner.building(inner.scope.same(checked=False))  # of turns that may never be taken
+    with env.context.notes.attempt(inner.scope):
         try:
             elaborate_any_step(open_end, turn, start, shape, coords)
         except (Rejected, NeedsUnrolling):

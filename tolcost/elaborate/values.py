@@ -12,8 +12,9 @@ a piece of atomic IR. The binding time is a property of the value: see ``is_stat
           | ValueList    a list whose components are separate values
           | Unknown      a value of which nothing is known; it reveals what does not depend on it
           | Seq | Missing | Cast | functions
+          | Tensor       an input of which only the shape and the space are known
 
-An operator with several outputs returns ``Results``, which is not a value: ``single`` takes the first.
+An operator with several outputs returns a tuple of values, of which ``single`` takes the first.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, TypeGuard, TypeVar
 
 from msgspec import Struct, field
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from tolcost.algebra import (
     FALSE,
@@ -126,14 +127,8 @@ class ValueList(Struct, frozen=True, eq=False):
     items: tuple[Value, ...]
 
 
-class Seq(Struct, frozen=True, eq=False):
-    """A sequence; its length is known."""
-
-    items: tuple[Value, ...]
-
-
-class Results(Struct, frozen=True, eq=False):
-    """The results of an operator with several outputs; used as a value, it is the first."""
+class Seq(Struct, frozen=True):
+    """A sequence, or several inputs under one name; its length is known."""
 
     items: tuple[Value, ...]
 
@@ -156,6 +151,13 @@ class Unknown(Struct, frozen=True, eq=False):
 
     needs: Cond = TRUE
     otherwise: Value | None = None
+
+
+class Tensor(Struct, frozen=True):
+    """An input of which only the shape and the space are known."""
+
+    shape: tuple[Poly, ...]
+    space: str
 
 
 class Closure(Struct, frozen=True, eq=False):
@@ -202,10 +204,14 @@ Value: TypeAlias = (
     | Closure
     | Builtin
     | Native
+    | Tensor
 )
 
+Argument: TypeAlias = Value
+"""What a program is given: a value, or a tensor, of which no more is known than its shape and space."""
+
 Items: TypeAlias = tuple[Value, ...]
-"""The components of a list."""
+"""The components of a list, or the results of an operator with several outputs."""
 
 
 def distinct(items: Collection[T]) -> dict[int, T]:
@@ -219,9 +225,9 @@ def is_static(value: Value) -> bool:
         return True
     if isinstance(value, (Data, View, Vec)):
         return value.static
-    if isinstance(value, Unknown):
+    if isinstance(value, (Unknown, Tensor)):
         return False
-    return not isinstance(value, (ValueList, Seq)) or all(map(is_static, value.items))
+    return all(map(is_static, value.items)) if isinstance(value, (ValueList, Seq)) else True
 
 
 def is_data(value: Value) -> TypeGuard[Data]:
@@ -258,9 +264,9 @@ def is_function(value: Value) -> bool:
     return isinstance(value, (Closure, Builtin, Native))
 
 
-def single(found: Value | Results) -> Value:
+def single(found: Value | Items) -> Value:
     """Return a value, or the first of several results."""
-    return found.items[0] if isinstance(found, Results) else found
+    return found[0] if isinstance(found, tuple) else found
 
 
 def plain(value: Value) -> Value:
@@ -312,25 +318,9 @@ def entry(value: Value) -> Value:
 # ---- arguments of a program: values, or only shapes and spaces ------------------------------------
 
 
-class Tensor(Struct, frozen=True):
-    """An input of which only the shape and the space are known."""
-
-    shape: tuple[Poly, ...]
-    space: str
-
-
 def name_around(name: str) -> str:
     """Return the name under which a value of a surrounding graph is an input of the inner graph."""
     return f"around {name}"
-
-
-class Inputs(Struct, frozen=True):
-    """Several inputs under one name: a variadic input or a sequence."""
-
-    items: tuple[Tensor | Inputs | Value, ...]
-
-
-Argument = Tensor | Inputs | Value
 
 
 def frozen(value: object) -> object:
@@ -338,7 +328,7 @@ def frozen(value: object) -> object:
     match value:
         case Tensor(shape=shape, space=space):
             return ("tensor", shape, space)
-        case Inputs(items=items) | Seq(items=items):
+        case Seq(items=items):
             return ("several", tuple(frozen(item) for item in items))
         case Cast(value=inner, space=space):
             return ("cast", frozen(inner), space)
@@ -372,7 +362,7 @@ def shape_given(argument: Argument | None) -> tuple[Poly, ...] | None:
             return node.type[0].shape
         case View(shape=shape):
             return shape
-        case None | Missing() | Inputs() | Seq():
+        case None | Missing() | Seq():
             return None
         case _:
             return ()
@@ -479,98 +469,158 @@ class OperatorDefinition(Protocol):
 
 
 class Notes:
-    """What the result relies on: conditions on lengths and on coordinates, and equal lengths.
+    """What the result relies on, and the trials under way: parts of the elaboration that may fail.
 
-    ``data_equations`` are equations between lengths none of which may replace another, because data decides
-    them. ``loops`` are the titles of the nodes with loops whose trip count data decides. All of this follows
-    from a log, each entry of which has a level: how many of the trials under way it belongs to.
+    ``equal`` are lengths that forms replace; ``data_equations`` are equations between lengths none of which
+    may replace another, because data decides them. ``loops`` are the titles of the nodes with loops whose
+    trip count data decides. All of it follows from a log. Each entry has a level: to how many of the trials
+    under way it belongs.
     """
 
-    __slots__ = ("conditions", "data_equations", "equal", "log", "loops", "unproved")
+    __slots__ = (
+        "conditions",
+        "data_equations",
+        "equal",
+        "level",
+        "log",
+        "looked",
+        "loops",
+        "trials",
+        "unproved",
+        "warnings",
+    )
 
     def __init__(self) -> None:
         """Not a Struct: a plain class is faster to create, as for ``Trial``."""
+        self.trials: list[Trial] = []
+        self.level = 0
+        self.looked = 0  # how often something was noted, or depended on how a value came about
+        self._restart()
+
+    def _restart(self) -> None:
+        self.log: list[tuple[int, Callable[..., None], tuple[Any, ...]]] = []
         self.conditions: dict[Cond, Condition] = {}
         self.unproved: dict[Cond, Condition] = {}
         self.equal: dict[Symbol, Poly] = {}
         self.data_equations: tuple[Cond, ...] = ()
         self.loops: tuple[str, ...] = ()
-        self.log: list[tuple[int, Callable[..., None], tuple[Any, ...]]] = []
+        self.warnings: dict[Diagnostic, None] = {}
 
-    def write(self, level: int, change: Callable[..., None], *told: object) -> None:
-        """Make one of the changes below, and remember it."""
+    def _write(self, level: int, change: Callable[..., None], told: tuple[Any, ...]) -> None:
         self.log.append((level, change, told))
         change(self, *told)
 
-    def rely_on(self, told: Condition) -> None:
-        """Rely on a condition; one that mentions coordinates is left for a run to check."""
-        self.kept_with(told.condition).setdefault(told.condition, told)
+    def _note(self, change: Callable[..., None], *told: object) -> None:
+        self.looked += 1
+        self._write(self.level, change, told)
 
-    def kept_with(self, condition: Cond) -> dict[Cond, Condition]:
-        """Return the conditions of the same kind: on lengths alone, or on coordinates."""
+    def record(self, condition: Cond, kind: ConditionKind, reason: str, span: Span) -> None:
+        """Record a condition that the result relies on, once.
+
+        A condition that must hold at every coordinate, and was neither proved nor expressed in lengths, is
+        recorded separately: a run checks it element by element.
+        """
         local = any(s.kind == "coord" for s in symbols_of_cond(condition))
-        return self.unproved if local else self.conditions
+        if self.level < len(self.trials) or condition not in (self.unproved if local else self.conditions):
+            self._note(Notes._rely_on, local, Condition(condition, reason, kind, span))
+        else:
+            self.looked += 1
+
+    def _rely_on(self, local: bool, told: Condition) -> None:
+        (self.unproved if local else self.conditions).setdefault(told.condition, told)
 
     def adopt(self, symbol: Symbol, value: Poly) -> None:
         """From now on, replace a length by a form."""
+        self._note(Notes._adopt, symbol, value)
+
+    def _adopt(self, symbol: Symbol, value: Poly) -> None:
         self.equal = {s: substitute(p, {symbol: value}) for s, p in self.equal.items()}
         self.equal[symbol] = value
 
     def agree(self, equation: Cond) -> None:
         """From now on, assume an equation."""
+        self._note(Notes._agree, equation)
+
+    def _agree(self, equation: Cond) -> None:
         self.data_equations = (*self.data_equations, equation)
 
-    def count_loop(self, title: str) -> None:
-        """Count a loop of the node of a title."""
+    def count_loop(self, title: str) -> int:
+        """Count a loop of the node of a title; return how many there are now."""
+        self._note(Notes._count_loop, title)
+        return self.loops.count(title)
+
+    def _count_loop(self, title: str) -> None:
         self.loops = (*self.loops, title)
 
-    def without(self, start: int, level: int) -> Notes:
-        """Return the notes without those of a level, or a higher one, that were made after ``start``."""
-        rest = [note for note in self.log[start:] if note[0] < level]
-        if len(rest) == len(self.log) - start:
-            return self
-        found = Notes()
-        for at, change, told in (*self.log[:start], *rest):
-            found.write(at, change, *told)
+    def warn(self, warning: Diagnostic) -> None:
+        """Warn the author, once."""
+        self._note(Notes._warn, warning)
+
+    def _warn(self, warning: Diagnostic) -> None:
+        self.warnings[warning] = None
+
+    def attempt(self, scope: Scope) -> Trial:
+        """Start a trial in a block of its own; unless it is kept, its notes are taken back."""
+        return Trial(self, scope)
+
+    def level_of(self, scope: Scope) -> int:
+        """Count the current trials up to the innermost one that the block belongs to.
+
+        A trial before it may belong to another block: that of a value which first needed this one.
+        """
+        if not self.trials:
+            return 0
+        levels = self.trials[-1].levels
+        found = levels.get(scope)
+        if found is None:
+            above = set(map(id, scope.around()))
+            inside = (n for n in range(len(self.trials), 0, -1) if id(self.trials[n - 1].scope) in above)
+            found = levels[scope] = next(inside, 0)
         return found
+
+    def end(self, trial: Trial) -> None:
+        """End the innermost trial: take back what belongs to it, or hand it on to those around it."""
+        own, start = len(self.trials), trial.start
+        self.trials.pop()
+        self.level = trial.level
+        log = self.log
+        if all(level < own for level, _, _ in log[start:]):
+            return
+        if trial.kept:
+            log[start:] = [(at if at < own else trial.level, do, told) for at, do, told in log[start:]]
+            return
+        self._restart()
+        for note in (*log[:start], *[note for note in log[start:] if note[0] < own]):
+            self._write(*note)
 
 
 class Trial:
-    """A part of the elaboration that may fail.
+    """A part of the elaboration that may fail. It lasts for a ``with`` statement.
 
-    It lasts for a ``with`` statement; unless ``keep`` is called, what was noted in it is taken back at the
-    end, except for what values from outside rely on. ``levels`` caches the level of each block that is asked
-    for while this trial is the innermost one.
+    Unless ``keep`` is called, what was noted in it is taken back, but for what values from outside rely on.
+    ``levels`` caches the level of each block that is asked for while this trial is the innermost one.
     """
 
-    __slots__ = ("context", "kept", "level", "levels", "scope", "start")
+    __slots__ = ("kept", "level", "levels", "notes", "scope", "start")
 
-    def __init__(self, context: Context, scope: Scope) -> None:
+    def __init__(self, notes: Notes, scope: Scope) -> None:
         """Not a Struct, like blocks, names and environments: few objects are created as often."""
-        self.context = context
+        self.notes = notes
         self.scope = scope
-        self.start = len(context.notes.log)
-        self.level = context.level
+        self.start = len(notes.log)
+        self.level = notes.level
         self.kept = False
         self.levels: dict[Scope, int] = {}
 
     def __enter__(self) -> Trial:
         """Begin inside the current trials."""
-        self.context.trials.append(self)
-        self.context.level = len(self.context.trials)
+        self.notes.trials.append(self)
+        self.notes.level = len(self.notes.trials)
         return self
 
     def __exit__(self, *_: object) -> None:
         """End the trial, also after an exception."""
-        context = self.context
-        own, log = len(context.trials), context.notes.log
-        context.trials.pop()
-        context.level = self.level
-        if not self.kept:
-            context.notes = context.notes.without(self.start, own)
-            return
-        for n in range(self.start, len(log)):  # kept notes belong to what the trial belongs to
-            log[n] = (log[n][0] if log[n][0] < own else self.level, *log[n][1:])
+        self.notes.end(self)
 
     def keep(self) -> None:
         """Mark the trial as successful: its notes stay."""
@@ -582,7 +632,7 @@ class CallsApart(Protocol):
 
     def of_operator(
         self, env: Env, name: str, args: tuple[Value, ...], named: dict[str, Value], span: Span
-    ) -> Value | Results:
+    ) -> Value | Items:
         """Return the results of an operator, without its inside."""
 
     def of_function(self, env: Env, function: Closure, args: Sequence[Value], span: Span) -> Value:
@@ -592,50 +642,53 @@ class CallsApart(Protocol):
         """Whether calls of a function are kept."""
 
 
-class Context(Struct, eq=False):
-    """The results of one elaboration so far."""
+class Request(Struct, frozen=True, eq=False):
+    """What stays the same while a program is lowered.
+
+    ``around`` are values of surrounding graphs, which the graphs inside see; ``as_data`` are those of them
+    that are known, as data, for programs that need not know them. ``apart`` keeps calls as single nodes, if
+    something does.
+    """
 
     operators: Mapping[str, OperatorDefinition]
-    call_operator: Callable[[Env, str, tuple[Value, ...], dict[str, Value], Span], Value | Results]
+    call_operator: Callable[[Env, str, Items, dict[str, Value], Span], Value | Items]
+    apart: CallsApart | None = None
+    around: Mapping[str, Value] = field(default_factory=dict)
+    as_data: Mapping[str, Value] = field(default_factory=dict)
+
+
+class Context(Struct, eq=False):
+    """The state of one elaboration: what it was asked, what it relies on, and what it met so far."""
+
+    request: Request
     notes: Notes = field(default_factory=Notes)
-    trials: list[Trial] = field(default_factory=list)
-    level: int = 0
-    warnings: list[Diagnostic] = field(default_factory=list)
-    around: dict[str, Value] = field(default_factory=dict)
-    as_data: dict[str, Value] = field(default_factory=dict)
-    """Known values of surrounding graphs, as data, for programs that need not know them."""
-    declared: dict[str, Span] = field(default_factory=dict)
-    arguments: list[tuple[str, Value]] = field(default_factory=list)
-    """The values of attributes and static inputs, by name; those of the program itself come first."""
-    gave_data: set[int] = field(default_factory=set)
-    left_open: tuple[Cond, tuple[Cond, ...]] = (TRUE, ())
-    """The last condition that could not be decided, with the facts known then."""
-    cases: int = 0
-    """The number of choices under elaboration whose conditions lengths leave open."""
-    recursive: dict[int, bool] = field(default_factory=dict)
-    """Whether functions mention themselves, by the identity of their bodies."""
     title: str = ""
     """The prefix of symbols whose values only a run determines."""
-    apart: CallsApart | None = None
-    """What keeps calls as single nodes; mostly nothing does."""
     node: int = 0
     """The number of the inner graph's node under elaboration; 0 if there is none."""
     nodes: int = 0
     """The number of inner graphs' nodes so far."""
+    declared: dict[str, Span] = field(default_factory=dict)
+    arguments: list[tuple[str, Value]] = field(default_factory=list)
+    """The values of attributes and static inputs, by name; those of the program itself come first."""
     lengths: set[str] = field(default_factory=set)
     """The names of lengths, from the program or from its arguments."""
     attributes: set[str] = field(default_factory=set)
     """The names of attributes whose values are not given."""
-    looked: int = 0
-    """Counts the notes made, and the decisions that inspected the origin of a value."""
+    gave_data: set[tuple[int, int]] = field(default_factory=set)
+    """The bodies of maps that gave data, each at a node."""
+    recursive: dict[int, bool] = field(default_factory=dict)
+    """Whether functions mention themselves, by the identity of their bodies."""
+    static_components: set[tuple[Var, int]] = field(default_factory=set)
+    """Components of accumulators, by number, that are assumed to be static."""
     asked: int = 0
     """Counts decisions that inspected binding time or space without leaving a trace in the IR.
 
     If the count moved, a retyped body must be elaborated again. Spaces that follow from such a decision are
     visible in nodes.
     """
-    static_components: set[tuple[Var, int]] = field(default_factory=set)
-    """Components of accumulators, by number, that are assumed to be static."""
+    cases: int = 0
+    """The number of choices under elaboration whose conditions lengths leave open."""
     steps: int = 0
     unrolled: int = 0
     depth: int = 0
@@ -677,24 +730,19 @@ class Context(Struct, eq=False):
 
     def turns_name(self) -> str:
         """Return the name of the trip count of another loop: ``turns``, ``turns2``, ..."""
-        self.notes.write(self.level, Notes.count_loop, self.title)
-        many = self.notes.loops.count(self.title)
+        many = self.notes.count_loop(self.title)
         return "turns" if many == 1 else f"turns{many}"
 
     @contextmanager
     def at_node(self, title: str) -> Iterator[None]:
-        """Elaborate the operator of another node of a graph; symbols are named after the node.
-
-        Whether a map produced data is determined anew: the operator may be applied to data here, and to
-        shapes there.
-        """
-        before = self.gave_data, self.title, self.node
+        """Elaborate the operator of another node of a graph; symbols are named after the node."""
+        before = self.title, self.node
         self.nodes += 1
-        self.gave_data, self.title, self.node = set(), title, self.nodes
+        self.title, self.node = title, self.nodes
         try:
             yield
         finally:
-            self.gave_data, self.title, self.node = before
+            self.title, self.node = before
 
     def tick(self, span: Span) -> None:
         """Count one evaluation step; reject the program after too many."""
@@ -702,67 +750,7 @@ class Context(Struct, eq=False):
         if self.steps > BUDGET:
             too_many_steps(span)
 
-    def record(self, condition: Cond, kind: ConditionKind, reason: str, span: Span) -> None:
-        """Record a condition that the result relies on, once.
 
-        A condition that must hold at every coordinate, and was neither proved nor expressed in lengths, is
-        recorded separately: a run checks it element by element.
-        """
-        self.looked += 1
-        if self.level < len(self.trials) or condition not in self.notes.kept_with(condition):
-            told = Condition(condition, reason, kind, span)
-            self.notes.write(self.level, Notes.rely_on, told)
-
-    def adopt(self, symbol: Symbol, value: Poly) -> None:
-        """From now on, replace a length by a form."""
-        self.looked += 1
-        self.notes.write(self.level, Notes.adopt, symbol, value)
-
-    def agree(self, equation: Cond) -> None:
-        """From now on, assume an equation."""
-        self.looked += 1
-        self.notes.write(self.level, Notes.agree, equation)
-
-    def attempt(self, scope: Scope) -> Trial:
-        """Start a trial in a block of its own; unless it is kept, its notes are discarded."""
-        return Trial(self, scope)
-
-    def level_of(self, scope: Scope) -> int:
-        """Count the current trials up to the innermost one that the block belongs to.
-
-        A trial before it may belong to another block: that of a value which first needed this one.
-        """
-        if not self.trials:
-            return 0
-        levels = self.trials[-1].levels
-        found = levels.get(scope)
-        if found is None:
-            found = levels[scope] = self._find_level(scope)
-        return found
-
-    def _find_level(self, scope: Scope) -> int:
-        above = set()
-        here: Scope | None = scope
-        while here is not None:
-            above.add(id(here))
-            here = here.parent
-        for level in range(len(self.trials), 0, -1):
-            if id(self.trials[level - 1].scope) in above:
-                return level
-        return 0
-
-
-class Mode(Struct, frozen=True, eq=False):
-    """How a block is elaborated: ``tables`` are looked up instead of unrolled.
-
-    Ranges are ``checked``, or not.
-    """
-
-    tables: bool = False
-    checked: bool = True
-
-
-_PLAIN = Mode()
 _FREE = {InputNode, Number, Table, Ref}
 
 
@@ -781,7 +769,10 @@ class Scope(Struct, eq=False):
     parent: Scope | None = None
     facts: tuple[Cond, ...] = ()
     bindings: list[tuple[Var, Node]] = field(default_factory=list)
-    mode: Mode = _PLAIN
+    tables: bool = False
+    """Whether tables are looked up instead of unrolled."""
+    checked: bool = True
+    """Whether indices have to be in range."""
     naming: bool = False
     never: bool = False
     in_range: set[tuple[Poly, Poly]] = field(default_factory=set)
@@ -794,7 +785,8 @@ class Scope(Struct, eq=False):
         if facts:
             more = [as_fact(part) for part in conjuncts(facts)]
             known, never = (*known, *more), never or FALSE in more
-        return Scope(self, known, [], self.mode, False, never, set(self.in_range), self.depth, self.visited)
+        looked_up, checked, in_range = self.tables, self.checked, set(self.in_range)
+        return Scope(self, known, [], looked_up, checked, False, never, in_range, self.depth, self.visited)
 
     def under(
         self, names: Iterable[str], shape: tuple[Poly, ...], *facts: Cond
@@ -806,14 +798,13 @@ class Scope(Struct, eq=False):
         inner.visited += inner.facts[len(self.facts) :]
         return coords, inner
 
-    def same(self, *facts: Cond, mode: Mode | None = None, naming: bool = False) -> Scope:
-        """Continue this block with further ``facts``, in another mode, or to name a value."""
-        known, never, in_range = self.facts, self.never, self.in_range
-        if facts:
-            more = [as_fact(fact) for fact in facts]
-            known, never, in_range = (*known, *more), never or FALSE in more, set(in_range)
-        mode, naming = mode or self.mode, naming or self.naming
-        return Scope(self, known, self.bindings, mode, naming, never, in_range, self.depth, self.visited)
+    def same(self, *facts: Cond, **changed: bool) -> Scope:
+        """Continue this block with further ``facts``, or elaborated in another way."""
+        if not facts:
+            return replace(self, parent=self, **changed)
+        more = [as_fact(fact) for fact in facts]
+        known, never = (*self.facts, *more), self.never or FALSE in more
+        return replace(self, parent=self, facts=known, never=never, in_range=set(self.in_range), **changed)
 
     def bind(self, node: Node, name: str = "", work: JointWork | None = None) -> Node:
         """Bind a node, so that it is computed once in this block.
@@ -858,7 +849,7 @@ class Lazy:
         self,
         name: str,
         env: Env,
-        compute: Callable[[Env], Value | Results],
+        compute: Callable[[Env], Value | Items],
         expr: Expr | None = None,
     ) -> None:
         """Not a Struct: a plain class is faster to create, as for ``Trial``."""
@@ -866,7 +857,7 @@ class Lazy:
         self.env = env
         self.compute = compute
         self.expr = expr
-        self.value: Value | Results | None = None
+        self.value: Value | Items | None = None
         self.busy = False
 
 
@@ -875,26 +866,26 @@ def force(lazy: Lazy | Value, span: Span = NOWHERE) -> Value:
     return single(force_results(lazy, span)) if isinstance(lazy, Lazy) else lazy
 
 
-def force_results(lazy: Lazy, span: Span = NOWHERE) -> Value | Results:
+def force_results(lazy: Lazy, span: Span = NOWHERE) -> Value | Items:
     """Return the value, or all results of an operator."""
     if lazy.value is None:
         if lazy.busy:
             fail("T0204", f"`{lazy.name}` is defined in terms of itself", span)
         # A value from outside a trial outlives it, and so must the conditions that the value relies on.
-        context = lazy.env.context
-        level = context.level
-        context.level = context.level_of(lazy.env.scope)
+        notes = lazy.env.context.notes
+        level = notes.level
+        notes.level = notes.level_of(lazy.env.scope)
         lazy.busy = True
         try:
             found = lazy.compute(_naming_env(lazy))
-            lazy.value = found if isinstance(found, Results) else bind_data(lazy.env, found, lazy.name)
+            lazy.value = found if isinstance(found, tuple) else bind_data(lazy.env, found, lazy.name)
         except AlgebraBudget as budget:
             if lazy.expr is not None and budget.span is NOWHERE:
                 budget.span = lazy.expr.span
             raise
         finally:
             lazy.busy = False
-            context.level = level
+            notes.level = level
     return lazy.value
 
 
@@ -980,10 +971,6 @@ class Env:
             return self
         return Env(self.context, self.scope, self.names, self.parent, self.star, inside, self.calls)
 
-    def in_mode(self, mode: Mode) -> Env:
-        """Return the environment with its block elaborated in another mode."""
-        return self.building(self.scope.same(mode=mode))
-
     def building(self, scope: Scope) -> Env:
         """Return the environment with its bindings going to another block."""
         return Env(self.context, scope, self.names, self.parent, self.star, self.in_index, self.calls)
@@ -1031,8 +1018,8 @@ def bind_data(env: Env, value: Value, name: str = "", work: JointWork | None = N
 # primitives and special forms.
 
 
-EvaluationRule = Callable[[Env, Any], Value | Results]
-SpecialForm: TypeAlias = "Callable[[Env, tree.Call], Value | Results]"
+EvaluationRule = Callable[[Env, Any], Value | Items]
+SpecialForm: TypeAlias = "Callable[[Env, tree.Call], Value | Items]"
 Primitive = Callable[[Env, tuple[Value, ...], Span], Value]
 
 RULES: dict[type, EvaluationRule] = {}
@@ -1052,10 +1039,10 @@ def evaluate(env: Env, expr: tree.Expr) -> Value:
     if context.steps > BUDGET:
         too_many_steps(expr.span)
     found = RULES[type(expr)](env, expr)
-    return found.items[0] if isinstance(found, Results) else found
+    return found[0] if isinstance(found, tuple) else found
 
 
-def results(env: Env, expr: tree.Expr) -> Value | Results:
+def results(env: Env, expr: tree.Expr) -> Value | Items:
     """Evaluate an expression; return all results of an operator."""
     env.context.tick(expr.span)
     return RULES[type(expr)](env, expr)

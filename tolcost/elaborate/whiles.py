@@ -96,7 +96,7 @@ def _texts(counted: bool) -> tuple[tree.Call, tree.Call, tree.Expr]:
 def _most_turns(env: Env, loop: WrittenLoop, turn: tree.Expr) -> Poly | None:
     """Return a bound of the turns, if some measure is seen to fall with every turn."""
     inner = env.building(env.scope.inner())
-    with env.context.attempt(inner.scope):
+    with env.context.notes.attempt(inner.scope):
         try:
             first = [emit(inner, value, turn.span) for value in loop.carried]
             holders = [Var("", node.type) for node in first]
@@ -146,7 +146,7 @@ def _until(env: Env, loop: WrittenLoop, turns: Poly, span: Span) -> Value:
     try:
         found = fold_list(env, step, start, (turns,), maybe_static=True)
     except NeedsUnrolling:
-        tables = env.in_mode(replace(env.scope.mode, tables=True))
+        tables = env.building(env.scope.same(tables=True))
         found = fold_list(tables, step, start, (turns,), maybe_static=True)
     ended = bind_data(env, found)
     condition = pick_component(env, ended, 1, span)

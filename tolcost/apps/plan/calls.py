@@ -24,12 +24,13 @@ from tolcost.elaborate.values import (
     Closure,
     Data,
     Env,
+    Items,
     Missing,
-    Results,
     Value,
     View,
     frozen,
     is_static,
+    single,
 )
 from tolcost.pipeline import Parsed, read_shipped
 from tolcost.syntax import tree
@@ -116,9 +117,9 @@ class _Kinds(Struct, eq=False):
 
     def of_operator(
         self, env: Env, name: str, args: tuple[Value, ...], named: dict[str, Value], span: Span
-    ) -> Value | Results:
+    ) -> Value | Items:
         """Return the results of an operator, without its inside."""
-        spec = env.context.operators[name]
+        spec = env.context.request.operators[name]
         inputs = [s for s in spec.program.statements if isinstance(s, tree.InputDecl) and s.kind != "attr"]
         given: dict[str, Value] = dict(zip([s.name for s in inputs], args, strict=False)) | named
 
@@ -140,7 +141,7 @@ class _Kinds(Struct, eq=False):
             )
 
         found = self._call(env, function.name, given, lowered, span)
-        return found.items[0] if isinstance(found, Results) else found
+        return single(found)
 
     def _text(self, function: Closure, given: Mapping[str, Argument]) -> str:
         """Write a program of one call."""
@@ -155,7 +156,7 @@ class _Kinds(Struct, eq=False):
         given: Mapping[str, Value],
         lowered: Callable[[dict[str, Argument]], Elaborated],
         span: Span,
-    ) -> Value | Results:
+    ) -> Value | Items:
         nodes: list[Node] = []
         own: dict[str, Argument] = {}
         for key, value in given.items():
@@ -181,7 +182,7 @@ class _Kinds(Struct, eq=False):
         bound = env.scope.bind(whole, name)
         if len(parts) == 1:
             return Data(bound)
-        return Results(tuple(Data(ir.Component(bound, j, (part,))) for j, part in enumerate(parts, start=1)))
+        return tuple(Data(ir.Component(bound, j, (part,))) for j, part in enumerate(parts, start=1))
 
     def _inside(self, space: str) -> str:
         return self.space if space == "R" else space
