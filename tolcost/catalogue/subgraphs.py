@@ -22,6 +22,8 @@ from tolcost.catalogue.operand_types import check_node, output_spaces
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.diagnostics import NOWHERE, Rejected, quoted, refuse
 from tolcost.elaborate.again import Remembered, apply_or_copy
+from tolcost.elaborate.environment import Env
+from tolcost.elaborate.faults import Misfit
 from tolcost.elaborate.layout import emit
 from tolcost.elaborate.programs import apply_program
 from tolcost.elaborate.shapes import shape_of, space_of
@@ -29,8 +31,6 @@ from tolcost.elaborate.trip_count import truth
 from tolcost.elaborate.values import (
     Cast,
     Data,
-    Env,
-    Misfit,
     Missing,
     Native,
     Seq,

@@ -52,6 +52,8 @@ from tolcost.atoms.nodes import Block, Component, Fold, Node, Pack, Part, Ref, T
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.again import SubprogramCopy
 from tolcost.elaborate.apply import result_space, takes, widen_space
+from tolcost.elaborate.environment import Env
+from tolcost.elaborate.faults import NeedsUnrolling, OutOfRange, RankMismatch, fail
 from tolcost.elaborate.layout import (
     as_static,
     emit,
@@ -65,17 +67,7 @@ from tolcost.elaborate.layout import (
 from tolcost.elaborate.maps import Step, fresh_coordinates, position
 from tolcost.elaborate.outlook import guess_growth
 from tolcost.elaborate.shapes import component, facts_here, shape_text, substitute_equal_lengths, unify
-from tolcost.elaborate.values import (
-    Data,
-    Env,
-    NeedsUnrolling,
-    OutOfRange,
-    RankMismatch,
-    Value,
-    ValueList,
-    fail,
-    is_static,
-)
+from tolcost.elaborate.values import Data, Value, ValueList, is_static
 from tolcost.spaces import join_spaces, kind_of
 
 # === Retyping: change the spaces of a body's accumulator without elaborating the body again.

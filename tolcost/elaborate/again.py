@@ -15,10 +15,10 @@ from msgspec import Struct
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import Bindings, children, with_operands
 from tolcost.atoms.nodes import Block, JointWork, Node, Ref, Var
+from tolcost.elaborate.environment import Env
 from tolcost.elaborate.values import (
     Cast,
     Data,
-    Env,
     Missing,
     Seq,
     Unknown,

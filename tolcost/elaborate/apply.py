@@ -11,6 +11,8 @@ from tolcost.algebra import Cond, Poly, const, indicator, to_text
 from tolcost.atoms.kit import is_numeric, numeric_type
 from tolcost.atoms.nodes import Convert, Lambda, Node, Type
 from tolcost.diagnostics import Diagnostic, Span
+from tolcost.elaborate.environment import Env, bind_data
+from tolcost.elaborate.faults import ListForNumber, Misfit, fail
 from tolcost.elaborate.layout import as_static, element, emit, emit_map, grid, in_spaces, with_spaces
 from tolcost.elaborate.shapes import capacity, known, shape_of, shape_text, space_of, unify
 from tolcost.elaborate.static_numbers import fit_to_space, fold_plain, fold_static, integer_division, truth
@@ -19,9 +21,6 @@ from tolcost.elaborate.values import (
     Cast,
     Closure,
     Data,
-    Env,
-    ListForNumber,
-    Misfit,
     Missing,
     Native,
     Quotient,
@@ -31,9 +30,7 @@ from tolcost.elaborate.values import (
     ValueList,
     Vec,
     View,
-    bind_data,
     cast_of,
-    fail,
     is_data,
     is_static,
     is_tol,

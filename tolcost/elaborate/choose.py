@@ -35,6 +35,8 @@ from tolcost.algebra.conditions import asks_coordinates
 from tolcost.atoms.nodes import Node, Number, Part, Select, Where
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import check_condition, check_numbers
+from tolcost.elaborate.environment import Env, bind_data, evaluate, form, results
+from tolcost.elaborate.faults import Fault, Misfit, RankMismatch, fail
 from tolcost.elaborate.layout import (
     element,
     emit,
@@ -70,32 +72,23 @@ from tolcost.elaborate.static_numbers import as_number, truth
 from tolcost.elaborate.tol_primitives import reshape_value
 from tolcost.elaborate.values import (
     Data,
-    Env,
-    Fault,
     Items,
-    Misfit,
     Missing,
     Quotient,
-    RankMismatch,
     Seq,
     Spaces,
     Value,
     ValueList,
     Vec,
     View,
-    bind_data,
     cast_of,
     entry,
-    evaluate,
-    fail,
-    form,
     is_data,
     is_function,
     is_static,
     is_tol,
     plain,
     recast,
-    results,
 )
 from tolcost.spaces import join_spaces
 from tolcost.syntax import tree
@@ -387,11 +380,9 @@ Both sides are elaborated at every level, so the work may double with each.
 @form("where")
 def where_form(env: Env, expr: tree.Call) -> Value | Items:
     """Evaluate ``where(c, a, b)``; the branches are not evaluated yet."""
-    condition = plain(entry(evaluate(env, expr.args[0])))
-    holds = truth(condition)
-    if holds is not None:
-        return _static_choice(env, decide(env, holds), expr)
-    check_condition("where", condition, expr.span)
+    condition = _condition(env, "where", expr)
+    if isinstance(condition, Cond):
+        return _static_choice(env, condition, expr)
     if isinstance(condition, Data) and condition.static and not is_tol(condition):
         return _choice_at_run(env, condition, expr)
     then, other = (entry(evaluate(env, a)) for a in expr.args[1:])
@@ -405,12 +396,20 @@ def where_form(env: Env, expr: tree.Call) -> Value | Items:
 @form("choose")
 def choose_form(env: Env, expr: tree.Call) -> Value | Items:
     """Evaluate ``choose(c, a, b)``: like ``where``, but a condition on data computes only the side taken."""
+    condition = _condition(env, "choose", expr)
+    if isinstance(condition, Cond):
+        return _static_choice(env, condition, expr)
+    return _choice_at_run(env, condition, expr)
+
+
+def _condition(env: Env, name: str, expr: tree.Call) -> Value:
+    """Return the condition of a choice: one on lengths, as far as it is decided, or a value."""
     condition = plain(entry(evaluate(env, expr.args[0])))
     holds = truth(condition)
     if holds is not None:
-        return _static_choice(env, decide(env, holds), expr)
-    check_condition("choose", condition, expr.span)
-    return _choice_at_run(env, condition, expr)
+        return decide(env, holds)
+    check_condition(name, condition, expr.span)
+    return condition
 
 
 def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Items:

@@ -11,6 +11,22 @@ from tolcost.algebra import FALSE, TRUE, Cond, Poly, conj, const, disj, maximum
 from tolcost.atoms.kit import all_static
 from tolcost.diagnostics import Diagnostic, Label, Rejected, Span
 from tolcost.elaborate.apply import apply, divide
+from tolcost.elaborate.environment import (
+    CALL_DEPTH,
+    FORMS,
+    PRIMITIVES,
+    Activation,
+    Env,
+    Lazy,
+    bind_data,
+    evaluate,
+    evaluates,
+    force,
+    force_results,
+    form,
+    results,
+)
+from tolcost.elaborate.faults import Misfit, OpenRecursion, OutOfRange, Outside, fail, wrong_arity
 from tolcost.elaborate.layout import (
     check_components,
     check_rank,
@@ -35,45 +51,26 @@ from tolcost.elaborate.shapes import (
 from tolcost.elaborate.static_numbers import fold_integers
 from tolcost.elaborate.tol_primitives import as_entry, join_values
 from tolcost.elaborate.values import (
-    CALL_DEPTH,
-    FORMS,
-    PRIMITIVES,
-    Activation,
     Applicable,
     Builtin,
     Closure,
-    Env,
     Items,
-    Lazy,
-    Misfit,
     Missing,
     Native,
-    OpenRecursion,
-    OutOfRange,
-    Outside,
     Seq,
     Spaces,
     Value,
     ValueList,
     Vec,
     View,
-    bind_data,
     builtin,
     entry,
-    evaluate,
-    evaluates,
-    fail,
-    force,
-    force_results,
-    form,
     is_function,
     is_static,
     plain,
     recast,
-    results,
     single,
     title_of,
-    wrong_arity,
 )
 from tolcost.elementary import FUNCTIONS, INFIX
 from tolcost.spaces import SPACES

@@ -19,6 +19,8 @@ from tolcost.atoms.nodes import Component, Node, Ref
 from tolcost.diagnostics import NOWHERE, Rejected, Span
 from tolcost.elaborate.accumulators import Longer, fold_under_coordinates
 from tolcost.elaborate.apply import static_in
+from tolcost.elaborate.environment import Env, Scope, bind_data
+from tolcost.elaborate.faults import NeedsUnrolling
 from tolcost.elaborate.layout import emit, expand, in_spaces
 from tolcost.elaborate.maps import Step, WrappedStep, fresh_coordinates, position
 from tolcost.elaborate.outlook import guess_growth
@@ -26,16 +28,12 @@ from tolcost.elaborate.shapes import facts_here, pick_component, shape_of, space
 from tolcost.elaborate.shapes import known as numbers_of
 from tolcost.elaborate.values import (
     Data,
-    Env,
     Items,
-    NeedsUnrolling,
-    Scope,
     Unknown,
     Value,
     ValueList,
     Vec,
     View,
-    bind_data,
     cast_of,
     is_data,
     is_static,

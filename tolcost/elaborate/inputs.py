@@ -35,7 +35,9 @@ from tolcost.algebra.parse import parse_text
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Part, Type
 from tolcost.diagnostics import on_one_line, quoted
+from tolcost.elaborate.environment import Env, Lazy, evaluate
 from tolcost.elaborate.expressions import as_length, is_callable_name, mentioned, names_asked_known
+from tolcost.elaborate.faults import fail
 from tolcost.elaborate.layout import check_rank, check_sequence, check_size
 from tolcost.elaborate.shapes import BOUNDS_CODE, check_within, shape_text, unify
 from tolcost.elaborate.static_numbers import truth
@@ -43,16 +45,12 @@ from tolcost.elaborate.values import (
     Argument,
     Cast,
     Data,
-    Env,
-    Lazy,
     Missing,
     Seq,
     Spaces,
     Tensor,
     Value,
     Vec,
-    evaluate,
-    fail,
     plain,
     shape_given,
 )

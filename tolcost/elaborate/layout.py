@@ -43,6 +43,8 @@ from tolcost.atoms.nodes import (
     Type,
 )
 from tolcost.diagnostics import NOWHERE, Span
+from tolcost.elaborate.environment import Env, bind_data
+from tolcost.elaborate.faults import Misfit, NeedsUnrolling, OutOfRange, RankMismatch, fail
 from tolcost.elaborate.node_bounds import is_within
 from tolcost.elaborate.shapes import (
     AT_LEAST_1,
@@ -70,14 +72,9 @@ from tolcost.elaborate.values import (
     UNROLL_LIMIT,
     Cast,
     Data,
-    Env,
     Items,
-    Misfit,
     Missing,
-    NeedsUnrolling,
-    OutOfRange,
     Quotient,
-    RankMismatch,
     Seq,
     Spaces,
     Unknown,
@@ -85,8 +82,6 @@ from tolcost.elaborate.values import (
     ValueList,
     Vec,
     View,
-    bind_data,
-    fail,
     is_function,
     is_static,
     is_tol,

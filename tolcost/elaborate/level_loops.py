@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from tolcost.algebra import Log2, Poly, Symbol, atom, const, ge, generators_in, powers
 from tolcost.atoms.nodes import Node, Ref, Var
 from tolcost.diagnostics import Rejected, Source, Span
+from tolcost.elaborate.environment import Env, Lazy, bind_data, evaluate, force
 from tolcost.elaborate.layout import element, emit
 from tolcost.elaborate.levels import (
     NotByLevels,
@@ -31,18 +32,13 @@ from tolcost.elaborate.tol_primitives import reshape_value
 from tolcost.elaborate.values import (
     Closure,
     Data,
-    Env,
-    Lazy,
     Native,
     Seq,
     Unknown,
     Value,
     ValueList,
     View,
-    bind_data,
     entry,
-    evaluate,
-    force,
     is_function,
     is_static,
 )

@@ -14,23 +14,10 @@ from tolcost.algebra import Log2, Poly, Symbol, atom, const, eq, exact_div, powe
 from tolcost.atoms.kit import inner_nodes
 from tolcost.atoms.nodes import Lambda, Node, Part, Ref, Type, Var, Where
 from tolcost.diagnostics import Rejected, Span
+from tolcost.elaborate.environment import Activation, Env, Lazy, bind_data, force, results
 from tolcost.elaborate.layout import emit
 from tolcost.elaborate.shapes import facts_here, shape_of, try_prove
-from tolcost.elaborate.values import (
-    Activation,
-    Closure,
-    Data,
-    Env,
-    Lazy,
-    Value,
-    bind_data,
-    entry,
-    force,
-    is_function,
-    is_static,
-    results,
-    single,
-)
+from tolcost.elaborate.values import Closure, Data, Value, entry, is_function, is_static, single
 
 _HIGHEST_END = 4
 """The highest level at which a recursion may end."""

@@ -24,6 +24,7 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.nodes import Node
 from tolcost.diagnostics import Rejected, Span
+from tolcost.elaborate.environment import Element, Env, Lazy, bind_data, evaluate, form
 from tolcost.elaborate.expressions import (
     call_values,
     function_of,
@@ -31,6 +32,7 @@ from tolcost.elaborate.expressions import (
     is_functional,
     signature,
 )
+from tolcost.elaborate.faults import ListForNumber, NeedsUnrolling, fail
 from tolcost.elaborate.layout import (
     At,
     bind_coordinates,
@@ -59,21 +61,12 @@ from tolcost.elaborate.shapes import (
 from tolcost.elaborate.values import (
     UNROLL_LIMIT,
     Data,
-    Element,
-    Env,
-    Lazy,
-    ListForNumber,
-    NeedsUnrolling,
     Seq,
     Value,
     ValueList,
     Vec,
     View,
-    bind_data,
     entry,
-    evaluate,
-    fail,
-    form,
     is_static,
     is_tol,
     plain,

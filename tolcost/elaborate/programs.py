@@ -38,31 +38,32 @@ from tolcost.elaborate import (  # noqa: F401 - importing them registers their r
     trip_count,
     whiles,
 )
+from tolcost.elaborate.environment import (
+    CallsApart,
+    Context,
+    Env,
+    Lazy,
+    LoweringRequest,
+    OperatorDefinition,
+    Scope,
+    bind_data,
+    force,
+)
 from tolcost.elaborate.expressions import define_all, delay, dimensions, mentioned, zeros
+from tolcost.elaborate.faults import NeedsUnrolling, fail
 from tolcost.elaborate.inputs import InputBinder, declared_spaces
 from tolcost.elaborate.layout import check_sequence, emit
 from tolcost.elaborate.shapes import Shape, recording
 from tolcost.elaborate.values import (
     Argument,
-    CallsApart,
-    Context,
     Data,
-    Env,
     Items,
-    Lazy,
     Missing,
-    NeedsUnrolling,
-    OperatorDefinition,
-    Request,
-    Scope,
     Seq,
     Tensor,
     Value,
     Vec,
     as_output,
-    bind_data,
-    fail,
-    force,
     is_function,
     name_around,
 )
@@ -384,7 +385,7 @@ def elaborate(
     seen: list[InputNode] = []
     outer = {name: _from_outside(name, value, seen) for name, value in (around or {}).items()}
     as_data = {name: _from_outside(name, tensor, seen) for name, tensor in (data or {}).items()}
-    context = Context(Request(operators or {}, called, apart, outer, as_data), title=title)
+    context = Context(LoweringRequest(operators or {}, called, apart, outer, as_data), title=title)
     top = Env(context, Scope(), {})
     try:
         with recording() as left_open:

@@ -6,17 +6,10 @@ from tolcost.algebra import Poly, atom, const, data_symbol, the_symbol
 from tolcost.atoms.nodes import Length, Node
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import static_node
+from tolcost.elaborate.environment import Env, bind_data
+from tolcost.elaborate.faults import fail
 from tolcost.elaborate.layout import emit, index_node, number
-from tolcost.elaborate.values import (
-    Data,
-    Env,
-    Value,
-    Vec,
-    bind_data,
-    fail,
-    is_static,
-    plain,
-)
+from tolcost.elaborate.values import Data, Value, Vec, is_static, plain
 from tolcost.spaces import kind_of
 
 NOT_WHOLE = "the end of a range must be a whole number"

@@ -29,6 +29,8 @@ from tolcost.atoms.nodes import JointWork
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.accumulators import fold_under_coordinates
 from tolcost.elaborate.apply import static_in
+from tolcost.elaborate.environment import Env, bind_data, evaluate, form
+from tolcost.elaborate.faults import NeedsUnrolling, fail
 from tolcost.elaborate.induction import as_list, components, fold_list, may_be_known
 from tolcost.elaborate.layout import emit, grid, in_spaces
 from tolcost.elaborate.maps import Step, WrappedStep, WrittenStep, fresh_coordinates, pattern_of
@@ -45,8 +47,6 @@ from tolcost.elaborate.static_numbers import fit_to_space
 from tolcost.elaborate.values import (
     UNROLL_LIMIT,
     Data,
-    Env,
-    NeedsUnrolling,
     Quotient,
     Seq,
     Spaces,
@@ -54,12 +54,8 @@ from tolcost.elaborate.values import (
     ValueList,
     Vec,
     View,
-    bind_data,
     cast_of,
     entry,
-    evaluate,
-    fail,
-    form,
     is_data,
     is_function,
     is_static,

@@ -27,6 +27,8 @@ from tolcost.algebra import (
 from tolcost.atoms.nodes import ConditionKind, Convert, Node, Part
 from tolcost.diagnostics import Span, on_one_line, quoted
 from tolcost.elaborate.apply import apply, static_in
+from tolcost.elaborate.environment import Env
+from tolcost.elaborate.faults import Fault, Misfit, UnexpectedValue, fail
 from tolcost.elaborate.layout import describe, emit, integers, made_of
 from tolcost.elaborate.shapes import (
     Shape,
@@ -58,17 +60,12 @@ from tolcost.elaborate.static_numbers import integer_division
 from tolcost.elaborate.values import (
     Cast,
     Data,
-    Env,
-    Fault,
-    Misfit,
     Seq,
     Spaces,
-    UnexpectedValue,
     Value,
     ValueList,
     Vec,
     View,
-    fail,
     is_static,
     is_tol,
     plain,

@@ -41,26 +41,20 @@ from tolcost.algebra import (
 from tolcost.algebra.conditions import asks_coordinates
 from tolcost.atoms.nodes import Component, ConditionKind, Node, Pack, Type
 from tolcost.diagnostics import Label, Span, quoted
+from tolcost.elaborate.environment import Context, Env, Lazy
+from tolcost.elaborate.faults import Fault, Misfit, OutOfRange, UnexpectedValue, fail
 from tolcost.elaborate.values import (
     Cast,
-    Context,
     Data,
-    Env,
-    Fault,
-    Lazy,
-    Misfit,
     Missing,
-    OutOfRange,
     Quotient,
     Seq,
-    UnexpectedValue,
     Unknown,
     Value,
     ValueList,
     Vec,
     View,
     cast_of,
-    fail,
     is_function,
     is_static,
     plain,

@@ -7,24 +7,22 @@ from typing import Any
 
 from tolcost.algebra import Poly
 from tolcost.diagnostics import Span
+from tolcost.elaborate.environment import PRIMITIVES, Env
+from tolcost.elaborate.faults import fail, wrong_arity
 from tolcost.elaborate.layout import describe, emit, in_one_tol, integers, spread
 from tolcost.elaborate.shapes import split_if_uneven
 from tolcost.elaborate.values import (
-    PRIMITIVES,
     Data,
-    Env,
     Missing,
     Seq,
     Spaces,
     Value,
     Vec,
     cast_of,
-    fail,
     is_function,
     is_static,
     plain,
     recast,
-    wrong_arity,
 )
 from tolcost.spaces import bounds_of
 from tolcost.syntax.names import BUILTINS

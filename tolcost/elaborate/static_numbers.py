@@ -42,8 +42,10 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.poly import UNIT
 from tolcost.diagnostics import Span
+from tolcost.elaborate.environment import Env
+from tolcost.elaborate.faults import fail
 from tolcost.elaborate.shapes import decide, facts_here, require
-from tolcost.elaborate.values import Data, Env, Quotient, Spaces, Value, Vec, View, fail, plain
+from tolcost.elaborate.values import Data, Quotient, Spaces, Value, Vec, View, plain
 from tolcost.spaces import SPACES, kind_of
 
 Real = Poly | Quotient | Fraction | float

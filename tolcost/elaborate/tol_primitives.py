@@ -23,6 +23,8 @@ from tolcost.algebra import (
 from tolcost.atoms.nodes import Filter, Part, Put, Reshape
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import check_condition, number_in
+from tolcost.elaborate.environment import Env, bind_data
+from tolcost.elaborate.faults import Misfit, OutOfRange, fail
 from tolcost.elaborate.layout import (
     check_components,
     check_indices,
@@ -63,22 +65,7 @@ from tolcost.elaborate.shapes import (
 )
 from tolcost.elaborate.signatures import anything, integer, no_sequence, primitive, tol, vector
 from tolcost.elaborate.static_numbers import truth
-from tolcost.elaborate.values import (
-    Data,
-    Env,
-    Misfit,
-    OutOfRange,
-    Seq,
-    Value,
-    ValueList,
-    Vec,
-    View,
-    bind_data,
-    entry,
-    fail,
-    is_static,
-    plain,
-)
+from tolcost.elaborate.values import Data, Seq, Value, ValueList, Vec, View, entry, is_static, plain
 from tolcost.spaces import join_spaces
 
 Ends: TypeAlias = tuple[Value, ...]

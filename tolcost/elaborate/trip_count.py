@@ -52,27 +52,14 @@ from tolcost.atoms.kit import inner_nodes, is_ref, reached
 from tolcost.atoms.nodes import Block, Component, Convert, Fold, Lambda, Node, Number, Pack, Ref, Var
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.accumulators import restrict_to_components
+from tolcost.elaborate.environment import Env, Scope, bind_data, form
+from tolcost.elaborate.faults import NeedsUnrolling, fail
 from tolcost.elaborate.induction import as_list, components, elaborate_any_step, fold_list
 from tolcost.elaborate.layout import pack
 from tolcost.elaborate.maps import WrappedStep, fresh_coordinates
 from tolcost.elaborate.reduce import written_fold
 from tolcost.elaborate.shapes import capacity, component, pick_component
-from tolcost.elaborate.values import (
-    Env,
-    NeedsUnrolling,
-    Scope,
-    Seq,
-    Unknown,
-    Value,
-    ValueList,
-    Vec,
-    bind_data,
-    fail,
-    form,
-    is_data,
-    is_static,
-    plain,
-)
+from tolcost.elaborate.values import Seq, Unknown, Value, ValueList, Vec, is_data, is_static, plain
 from tolcost.syntax import tree
 
 MOST_TAKEN = 512

@@ -10,7 +10,9 @@ from msgspec.structs import replace
 from tolcost.algebra import FALSE, TRUE, Poly, const, data_symbol, fewer_clips, indicator, the_symbol
 from tolcost.atoms.nodes import Part, Ref, Var
 from tolcost.diagnostics import Rejected, Source, Span
+from tolcost.elaborate.environment import Env, bind_data, evaluate, form
 from tolcost.elaborate.expressions import as_length, function_of, is_functional, signature
+from tolcost.elaborate.faults import NeedsUnrolling, fail
 from tolcost.elaborate.induction import fold_list
 from tolcost.elaborate.layout import emit
 from tolcost.elaborate.measures import Turn, most_turns
@@ -23,21 +25,7 @@ from tolcost.elaborate.trip_count import (
     fold_of,
     written_loop,
 )
-from tolcost.elaborate.values import (
-    Applicable,
-    Data,
-    Env,
-    NeedsUnrolling,
-    Seq,
-    Value,
-    ValueList,
-    bind_data,
-    entry,
-    evaluate,
-    fail,
-    form,
-    is_static,
-)
+from tolcost.elaborate.values import Applicable, Data, Seq, Value, ValueList, entry, is_static
 from tolcost.syntax import parse, tree
 
 _LIBRARY = """

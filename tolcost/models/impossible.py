@@ -18,7 +18,7 @@ from tolcost.catalogue.operand_types import TypeContradiction
 from tolcost.catalogue.specs import Spec
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Seq, Tensor
-from tolcost.elaborate.values import Fault, UnexpectedValue
+from tolcost.elaborate.faults import Fault, UnexpectedValue
 from tolcost.models.facts import Known, is_version, symbols_in
 from tolcost.models.lowered import Applied, Given, Impossible, Setting
 from tolcost.models.schemes import lowered_alone

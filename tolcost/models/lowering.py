@@ -39,18 +39,8 @@ from tolcost.catalogue.types import CODE_OF_SPACE
 from tolcost.cost import Counts, count, traffic
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elaborate import Tensor, elaborate
-from tolcost.elaborate.values import (
-    Cast,
-    Data,
-    Misfit,
-    Missing,
-    Quotient,
-    Seq,
-    Value,
-    Vec,
-    View,
-    is_static,
-)
+from tolcost.elaborate.faults import Misfit
+from tolcost.elaborate.values import Cast, Data, Missing, Quotient, Seq, Value, Vec, View, is_static
 from tolcost.models.facts import (
     MOST_STATIC,
     Known,

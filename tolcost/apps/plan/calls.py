@@ -18,20 +18,10 @@ from tolcost.catalogue.specs import Library
 from tolcost.cost import Analysis, analyze_program
 from tolcost.diagnostics import Source, Span
 from tolcost.elaborate import Argument, Elaborated, Tensor, elaborate
+from tolcost.elaborate.environment import Env
 from tolcost.elaborate.inputs import arguments
 from tolcost.elaborate.layout import emit
-from tolcost.elaborate.values import (
-    Closure,
-    Data,
-    Env,
-    Items,
-    Missing,
-    Value,
-    View,
-    frozen,
-    is_static,
-    single,
-)
+from tolcost.elaborate.values import Closure, Data, Items, Missing, Value, View, frozen, is_static, single
 from tolcost.pipeline import Parsed, read_shipped
 from tolcost.syntax import tree
 
