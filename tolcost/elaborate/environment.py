@@ -115,10 +115,8 @@ class Notes:
         A condition that must hold at every coordinate, and was neither proved nor expressed in lengths, is
         recorded separately: a run checks it element by element.
         """
-        self.looked += 1
         local = any(s.kind == "coord" for s in symbols_of_cond(condition))
-        if self.level < len(self.trials) or condition not in (self.unproved if local else self.conditions):
-            self.rely_on(local, Condition(condition, reason, kind, span))
+        self.rely_on(local, Condition(condition, reason, kind, span))
 
     @_noted
     def rely_on(self, local: bool, told: Condition) -> None:
