@@ -17,7 +17,6 @@ from tolcost.elaborate.layout import as_static, element, emit, emit_map, grid, i
 from tolcost.elaborate.shapes import capacity, known, shape_of, shape_text, space_of, unify
 from tolcost.elaborate.static_numbers import fit_to_space, fold_plain, fold_static, integer_division, truth
 from tolcost.elaborate.values import (
-    Builtin,
     Cast,
     Closure,
     Data,
@@ -156,7 +155,7 @@ def check_condition(name: str, condition: Value, span: Span) -> None:
 _WHOLE = ("floor", "ceil", "round", "trunc")
 """Functions whose result on a static real is an integer, whether it is known or not."""
 
-_NO_NUMBERS = (Missing, Seq, Closure, Builtin, Native)
+_NO_NUMBERS = (Missing, Seq, Closure, Native)
 
 
 def _apply_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:

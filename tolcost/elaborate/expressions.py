@@ -52,7 +52,6 @@ from tolcost.elaborate.static_numbers import fold_integers
 from tolcost.elaborate.tol_primitives import as_entry, join_values
 from tolcost.elaborate.values import (
     Applicable,
-    Builtin,
     Closure,
     Items,
     Missing,
@@ -451,7 +450,7 @@ MAX_LABELS = 4
 def call(env: Env, expr: tree.Call) -> Value | Items:
     """Evaluate an application."""
     function = function_of(env, expr.function)
-    name = function.name if isinstance(function, Builtin) else None
+    name = function.name if isinstance(function, Native) and function.call is None else None
     if name in FORMS:
         if not signature(function).takes(len(expr.args)):
             wrong_arity(title_of(function), signature(function), len(expr.args), expr.span)
@@ -585,7 +584,7 @@ def _partial(env: Env, function: Applicable, expr: tree.Call) -> Value:
 def signature(function: Applicable) -> Signature:
     """Return the number of arguments of a function; operators check theirs themselves."""
     match function:
-        case Builtin(name=name):
+        case Native(name=name, call=None):
             return BUILTINS.get(name, _OPERATOR)
         case Closure(params=params):
             return _exactly(len(params))
@@ -607,14 +606,10 @@ def call_values(env: Env, function: Applicable, args: tuple[Lazy | Value, ...], 
         return single(_call_closure(env, function, args, span))
     if not signature(function).takes(len(args)):
         wrong_arity(title_of(function), signature(function), len(args), span)
-    match function:
-        case Native(call=run):
-            return run(env, tuple(force(a, span) for a in args))
-        case Builtin(name=name):
-            values = tuple([force(a, span) for a in args])
-            return (
-                apply(env, name, values, span) if name in FUNCTIONS else _primitive(env, name, values, span)
-            )
+    values, name = tuple([force(a, span) for a in args]), function.name
+    if function.call is not None:
+        return function.call(env, values)
+    return apply(env, name, values, span) if name in FUNCTIONS else _primitive(env, name, values, span)
 
 
 def _primitive(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:

@@ -151,21 +151,19 @@ class Closure(Struct, frozen=True, eq=False):
     env: Env
 
 
-class Builtin(Struct, frozen=True):
-    """An elementary function, a primitive or an operator, by name."""
-
-    name: str
-
-
 class Native(Struct, frozen=True, eq=False):
-    """A function created at compile time, such as a partial application."""
+    """A function that no program defines.
+
+    It is an elementary function, a primitive or an operator, by name; or it was made while compiling, such as
+    a partial application, and has a ``call``.
+    """
 
     name: str
-    arity: int
-    call: Callable[[Env, tuple[Value, ...]], Value]
+    arity: int = 0
+    call: Callable[[Env, tuple[Value, ...]], Value] | None = None
 
 
-Applicable: TypeAlias = Closure | Builtin | Native
+Applicable: TypeAlias = Closure | Native
 Value: TypeAlias = (
     Poly
     | Cond
@@ -184,7 +182,6 @@ Value: TypeAlias = (
     | Missing
     | Unknown
     | Closure
-    | Builtin
     | Native
     | Tensor
 )
@@ -231,9 +228,9 @@ def is_tol(value: Value) -> bool:
 
 
 @cache
-def builtin(name: str) -> Builtin:
-    """Return the function of a name that no program defines."""
-    return Builtin(name)
+def builtin(name: str) -> Native:
+    """Return the elementary function, primitive or operator of a name."""
+    return Native(name)
 
 
 def title_of(function: Applicable) -> str:
@@ -243,7 +240,7 @@ def title_of(function: Applicable) -> str:
 
 def is_function(value: Value) -> bool:
     """Whether a value can be applied."""
-    return isinstance(value, (Closure, Builtin, Native))
+    return isinstance(value, (Closure, Native))
 
 
 def single(found: Value | Items) -> Value:
