@@ -278,7 +278,7 @@ def _pass_inputs(
     together = all(value is None or is_static(value) for value in inputs)
     for n, (name, value) in enumerate(zip(node.inputs, inputs, strict=True)):
         needed = n < len(declared) and declared[n].kind == "static"
-        if needed and value is not None and is_data(value) and not declared[n].late:
+        if needed and value is not None and is_data(value) and not declared[n].maybe_data:
             yield _symbols_for(env, name, value, around)
         elif value is None or needed or node.graphs or _is_handed(value, together, around):
             yield value

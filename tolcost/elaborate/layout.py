@@ -280,7 +280,7 @@ def _vec_node(env: Env, value: Vec, span: Span, space: str | None) -> Node:
         return Table(value.items, (Part(shape, space or space_of(value)),), span)  # type: ignore[arg-type]
     joined_space = space or space_of(value)
     nodes = [emit(env, item, span, joined_space) for item in value.items]
-    if space is not None:  # an opaque number comes in its own space
+    if space is not None:  # a number that only a run determines comes in its own
         nodes = [in_spaces(node, (space,) * len(node.type)) for node in nodes]
     pieces = [one_entry(node) for node in nodes]
     flat = join_all(pieces)
@@ -410,8 +410,10 @@ def _side_by_side(env: Env, slices: list[Value], place: int, work: JointWork, sp
         columns = zip(*(components(env, piece, span) for piece in slices), strict=True)
         return ValueList(tuple(_side_by_side(env, list(column), place, work, span) for column in columns))
     if all(not shape_of(env, s, span) and capacity(s) == 1 for s in slices):
-        known = all(map(is_static, slices))
-        return Vec((len(slices),), tuple(slices if known else _as_data_of_one_space(env, slices, work, span)))
+        static = all(map(is_static, slices))
+        return Vec(
+            (len(slices),), tuple(slices if static else _as_data_of_one_space(env, slices, work, span))
+        )
     nodes = [emit(env, piece, span) for piece in slices]
     for node in nodes:
         _check_alike(env, nodes[0].type, node.type, span)

@@ -175,7 +175,7 @@ def arguments(spec: Spec, given: Given, graphs: bool) -> list[Known | None]:
         if known is None or isinstance(known, Missing):
             found.append(None)
         elif n < len(declared) and declared[n].kind == "static":
-            told = None if declared[n].late else decided_by_data(known, given.names[n])
+            told = None if declared[n].maybe_data else decided_by_data(known, given.names[n])
             found.append(told or known)
         else:
             found.append(known if graphs or is_handed(known, together) else as_tensor(known))
