@@ -25,7 +25,7 @@ from tools import readme
 ROOT = Path(__file__).parent.parent
 TOUR, TUTORIAL = ROOT / "docs" / "tour.md", ROOT / "docs" / "tutorial.md"
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
-MOST_TYPES = 80
+MOST_TYPES = 77
 TYPO = "tol x: R [n]\ny := map(x, exq(*)) + z\n"
 
 

@@ -21,8 +21,8 @@ from tolcost.cost import Analysis, analyze_program
 from tolcost.cost.recurrence import analyze_recurrence
 from tolcost.diagnostics import Diagnostic, Rejected, Source
 from tolcost.elaborate import Argument, Elaborated, elaborate
+from tolcost.elaborate.faults import OpenRecursion
 from tolcost.elaborate.programs import repeated_work
-from tolcost.elaborate.values import OpenRecursion
 from tolcost.platform import with_deep_stack
 from tolcost.syntax import parse
 from tolcost.syntax.names import quotients_in_comments, rounded_quotients, unused

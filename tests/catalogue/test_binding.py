@@ -11,7 +11,7 @@ from tolcost.catalogue.graph import GraphNode, met
 from tolcost.catalogue.reading import node_of
 from tolcost.catalogue.specs import Spec, open_library
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate import Inputs, Tensor
+from tolcost.elaborate import Seq, Tensor
 from tolcost.elaborate.values import Missing
 
 X = Tensor((const(2),), "float32")
@@ -61,7 +61,7 @@ def test_a_variadic_input_takes_the_rest() -> None:
     spec = open_library().find("", "Concat")
     assert spec is not None
     concat = node_of(helper.make_node("Concat", ["a", "b"], ["y"], axis=0))
-    assert bind(concat, spec, [X, X])["inputs"] == Inputs((X, X))
+    assert bind(concat, spec, [X, X])["inputs"] == Seq((X, X))
     assert [s.name for s in met(spec.inputs, 3)] == ["inputs"] * 3
 
 

@@ -7,7 +7,8 @@ import pytest
 from tolcost.cost import count_functions
 from tolcost.diagnostics import Source
 from tolcost.elaborate import maps
-from tolcost.elaborate.values import Env, Value
+from tolcost.elaborate.environment import Env
+from tolcost.elaborate.values import Value
 from tolcost.pipeline import lower, read_program
 from tolcost.platform import read_spec
 

@@ -30,6 +30,7 @@ from tolcost.algebra.conditions import (
     negate,
     polys_of,
     symbols_of_cond,
+    weaker_bounds,
 )
 from tolcost.algebra.evaluate import (
     PointFunction,
@@ -104,7 +105,7 @@ from tolcost.algebra.printers import (
 from tolcost.algebra.prove import as_fact, bounds, contradict, is_nonnegative, prove
 from tolcost.algebra.quick_checks import direction
 from tolcost.algebra.rebuild import generators_in
-from tolcost.algebra.restricted import plain_bounds, restricting, weaker_bounds, without_data
+from tolcost.algebra.restricted import plain_bounds, restricting, without_data
 from tolcost.algebra.substitute import (
     equations_in,
     replace,

@@ -403,6 +403,21 @@ def _negate_inequalities(parts: tuple[Cond, ...], kind: type[And] | type[Or]) ->
     return kind(opposites) if all(isinstance(part, Ge) for part in opposites) else None
 
 
+def weaker_bounds(conds: Iterable[Cond]) -> set[Cond]:
+    """Return the bounds that other conditions imply, like ``n >= 3`` beside ``n >= 5``.
+
+    >>> from tolcost.algebra.poly import length
+    >>> n, m = length("n"), length("m")
+    >>> weaker_bounds([ge(n - 5), ge(n - 3), ge(n - m)])
+    {Ge(p=n - 3)}
+    """
+    offsets: dict[Poly, set[int]] = {}
+    bounds = [(one, one.p.terms.get(UNIT, 0)) for one in conds if isinstance(one, Ge) and one.p.den == 1]
+    for one, offset in bounds:
+        offsets.setdefault(one.p - offset, set()).add(offset)
+    return {one for one, offset in bounds if offset > min(offsets[one.p - offset])}
+
+
 def map_cond(cond: Cond, change: Callable[[Poly], Poly]) -> Cond:
     """Rebuild a condition after changing every polynomial in it."""
     match cond:

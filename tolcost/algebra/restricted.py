@@ -50,21 +50,6 @@ _MOST_TRIED = 512
 """The most values of a symbol that are tried for the least one that satisfies a condition."""
 
 
-def weaker_bounds(conds: Iterable[Cond]) -> set[Cond]:
-    """Return the bounds that other conditions imply, like ``n >= 3`` beside ``n >= 5``.
-
-    >>> from tolcost.algebra.poly import length
-    >>> n, m = length("n"), length("m")
-    >>> weaker_bounds([ge(n - 5), ge(n - 3), ge(n - m)])
-    {Ge(p=n - 3)}
-    """
-    offsets: dict[Poly, set[int]] = {}
-    bounds = [(one, one.p.terms.get(UNIT, 0)) for one in conds if isinstance(one, Ge) and one.p.den == 1]
-    for one, offset in bounds:
-        offsets.setdefault(one.p - offset, set()).add(offset)
-    return {one for one, offset in bounds if offset > min(offsets[one.p - offset])}
-
-
 def without_data(form: Poly, facts: Iterable[Cond]) -> Poly | None:
     """Return the largest value of a form at any data, where facts hold; None if some number has no end.
 

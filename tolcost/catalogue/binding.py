@@ -16,7 +16,7 @@ from tolcost.catalogue.graph import GraphNode, Reference, Weight, met
 from tolcost.catalogue.specs import Spec, hints
 from tolcost.catalogue.types import constant
 from tolcost.diagnostics import Diagnostic, Rejected, quoted
-from tolcost.elaborate import Inputs, Tensor
+from tolcost.elaborate import Tensor
 from tolcost.elaborate.values import Argument, Cast, Missing, Seq, Value, Vec
 from tolcost.spaces import kind_of
 
@@ -138,7 +138,7 @@ def _positional(
     rest = list(inputs)
     for statement in spec.inputs:
         if statement.variadic:
-            given[statement.name] = Inputs(tuple(item for item in rest if item is not None))
+            given[statement.name] = Seq(tuple(item for item in rest if item is not None))
             rest = []
             continue
         argument = rest.pop(0) if rest else None

@@ -40,7 +40,7 @@ from tolcost.catalogue.subgraphs import Surroundings, graph_functions
 from tolcost.catalogue.types import SPACE_OF_CODE, Array, space_of_dtype, static_value
 from tolcost.cost import Counts, count
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate import Elaborated, Inputs, Tensor
+from tolcost.elaborate import Elaborated, Seq, Tensor
 from tolcost.elaborate.values import Argument, Cast, Vec, frozen
 from tolcost.records import Record
 from tolcost.syntax import tree
@@ -295,7 +295,7 @@ def placed(case: Case, spec: Spec) -> Iterator[tuple[tree.InputDecl, str, Item]]
 def _arguments(case: Case, spec: Spec, concrete: frozenset[str]) -> list[Argument | None]:
     found = [_argument(statement, base, item, concrete) for statement, base, item in placed(case, spec)]
     # the binder reports inputs beyond the declared ones
-    beyond = [None if item is None else Inputs(()) for item in case.inputs[len(found) :]]
+    beyond = [None if item is None else Seq(()) for item in case.inputs[len(found) :]]
     return [*found, *beyond]
 
 
@@ -303,7 +303,7 @@ def _argument(statement: tree.InputDecl, base: str, item: Item, concrete: frozen
     if item is None:
         return None
     if isinstance(item, tuple):
-        return Inputs(tuple(_tensor(f"{base}{k}", array, concrete) for k, array in enumerate(item, start=1)))
+        return Seq(tuple(_tensor(f"{base}{k}", array, concrete) for k, array in enumerate(item, start=1)))
     if statement.kind == "static":
         return Cast(static_value(item), space_of_dtype(item.dtype))
     return _tensor(base, item, concrete)

@@ -39,7 +39,8 @@ from tolcost.catalogue.types import Array
 from tolcost.catalogue.workers import WorkProgress, gathered
 from tolcost.cost import Counts
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, place, quoted, refuse, render_all
-from tolcost.elaborate.values import Missing, Outside, Seq, Value
+from tolcost.elaborate.faults import Outside
+from tolcost.elaborate.values import Missing, Seq, Value
 from tolcost.execute import Execution, RunCounts, meet, run_reference, run_unrolled, run_vectorised
 from tolcost.platform import with_deep_stack
 

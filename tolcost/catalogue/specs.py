@@ -57,12 +57,12 @@ class NamedText(NamedTuple):
 
 
 class Formal(NamedTuple):
-    """An input as an operator declares it; ``late``: the definition inspects whether it is known."""
+    """An input as an operator declares it; ``maybe_data``: a static one may be data, too."""
 
     name: str
     kind: str
     variadic: bool
-    late: bool
+    maybe_data: bool
 
 
 class Head(NamedTuple):
@@ -272,8 +272,8 @@ class Spec(Struct, frozen=True, eq=False, dict=True):
 def _head_of(spec: Spec) -> Head:
     from tolcost.elaborate.expressions import names_asked_known  # loads the compiler only where needed
 
-    late = names_asked_known(spec.program)
-    takes = tuple(Formal(s.name, s.kind, s.variadic, s.name in late) for s in spec.inputs)
+    asked = names_asked_known(spec.program)
+    takes = tuple(Formal(s.name, s.kind, s.variadic, s.name in asked) for s in spec.inputs)
     return Head(takes, sum(s.space == "G" for s in spec.attributes) > 1)
 
 

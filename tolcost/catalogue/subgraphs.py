@@ -22,15 +22,15 @@ from tolcost.catalogue.operand_types import check_node, output_spaces
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.diagnostics import NOWHERE, Rejected, quoted, refuse
 from tolcost.elaborate.again import Remembered, apply_or_copy
+from tolcost.elaborate.environment import Env
+from tolcost.elaborate.faults import Misfit
 from tolcost.elaborate.layout import emit
 from tolcost.elaborate.programs import apply_program
 from tolcost.elaborate.shapes import shape_of, space_of
 from tolcost.elaborate.trip_count import truth
 from tolcost.elaborate.values import (
     Cast,
-    Data,
-    Env,
-    Misfit,
+    Computed,
     Missing,
     Native,
     Seq,
@@ -38,8 +38,9 @@ from tolcost.elaborate.values import (
     Unknown,
     Value,
     Vec,
-    View,
+    is_data,
     is_static,
+    is_tol,
     plain,
     recast,
 )
@@ -177,14 +178,14 @@ def graph_function(name: str, graph: Graph, around: Surroundings) -> Native:
 
 def _weight(env: Env, weight: Weight) -> Value:
     """Return a tensor stored in a graph: outer data if the context has it, else a constant."""
-    if weight.key in env.context.around:
-        return env.context.around[weight.key]
+    if weight.key in env.context.request.around:
+        return env.context.request.around[weight.key]
     return constant_of(weight)
 
 
 def _held_data(env: Env, weights: Iterable[Weight]) -> dict[str, Value]:
     """Return stored tensors with known values, as data."""
-    known = env.context.as_data
+    known = env.context.request.as_data
     return {weight.name: known[weight.key] for weight in weights if weight.key in known}
 
 
@@ -211,10 +212,10 @@ def _resume_branch(
     """
     choices, context = around.choices, env.context
     before, inside = replace(choices, used=dict(choices.used), met=dict(choices.met)), dict(around.inside)
-    names, left_open = context.names, context.left_open
+    names = context.names
     block = env.building(env.scope.inner())
     try:
-        with context.attempt(block.scope) as trial:
+        with context.notes.attempt(block.scope) as trial:
             _apply_one(block, nodes[0], values, around)
             _apply_all(block, nodes[1:], values, around)
             trial.keep()
@@ -223,7 +224,7 @@ def _resume_branch(
     except Misfit as misfit:
         if not choices.anew(before, misfit):
             raise
-    context.names, context.left_open = names, left_open
+    context.names = names
     around.inside.clear()
     around.inside.update(inside)
     _apply_all(env, nodes, values, around)
@@ -234,8 +235,8 @@ def _apply_one(env: Env, node: GraphNode, values: dict[str, Value], around: Surr
         name = first_output(node.outputs)
         if name:
             values[name] = _weight(env, node.held)
-        if name and node.held.key in env.context.as_data:
-            around.data[name] = env.context.as_data[node.held.key]
+        if name and node.held.key in env.context.request.as_data:
+            around.data[name] = env.context.request.as_data[node.held.key]
         return
     body = around.body_of(node)
     apply = _apply if body is None else partial(_call, body)
@@ -277,12 +278,12 @@ def _pass_inputs(
     together = all(value is None or is_static(value) for value in inputs)
     for n, (name, value) in enumerate(zip(node.inputs, inputs, strict=True)):
         needed = n < len(declared) and declared[n].kind == "static"
-        if needed and isinstance(value, Data) and not declared[n].late:
+        if needed and value is not None and is_data(value) and not declared[n].maybe_data:
             yield _symbols_for(env, name, value, around)
         elif value is None or needed or node.graphs or _is_handed(value, together, around):
             yield value
         else:
-            data = around.data if name in values else env.context.as_data
+            data = around.data if name in values else env.context.request.as_data
             yield data[name] if name in data else _as_data(env, value, around)
 
 
@@ -292,22 +293,27 @@ def _is_handed(value: Value, together: bool, around: Surroundings) -> bool:
     The enclosing model knows no values with open lengths.  A graph that is applied repeatedly may be given
     coordinates, and values computed from them stay free.
     """
-    return is_handed(value, together) and (around.repeats or not isinstance(plain(value), View))
+    return is_handed(value, together) and (around.repeats or _is_computed(value))
+
+
+def _is_computed(value: Value) -> bool:
+    """Whether a value is a ToL that is not known entry by entry."""
+    return is_tol(value) and not isinstance(plain(value), Vec)
 
 
 def _as_data(env: Env, value: Value, around: Surroundings) -> Value:
     """Return a known value as data, as the enclosing model would have it."""
-    tol = not around.repeats and is_static(value) and isinstance(plain(value), View | Vec)
-    return Data(emit(env, value, NOWHERE)) if tol else value
+    tol = not around.repeats and is_static(value) and is_tol(value)
+    return Computed(emit(env, value, NOWHERE)) if tol else value
 
 
-def _symbols_for(env: Env, name: str, value: Data, around: Surroundings) -> Value:
+def _symbols_for(env: Env, name: str, value: Computed, around: Surroundings) -> Value:
     """Return symbols for the numbers in a tensor that must be known, as for a node of the model.
 
     In a graph that is applied repeatedly, a computed number may differ each time, so it gets none.
     """
-    node, seen = value.node, env.context.around.items()
-    outside = next((given for given, one in seen if isinstance(one, Data) and one.node is node), None)
+    node, seen = value.node, env.context.request.around.items()
+    outside = next((given for given, one in seen if isinstance(one, Computed) and one.node is node), None)
     if outside is None and around.repeats:
         return value
     if node not in around.asked and len(node.type) == 1:
@@ -431,7 +437,7 @@ def _passed_data(
 ) -> Iterator[tuple[str, Value]]:
     """Yield the known inputs of a function, as data."""
     for name, given in zip(body.inputs, node.inputs, strict=False):
-        data = around.data if given in values else env.context.as_data
+        data = around.data if given in values else env.context.request.as_data
         if given in data:
             yield name, data[given]
 
@@ -446,6 +452,6 @@ def _spec(node: GraphNode, around: Surroundings) -> Spec:
 def _value(env: Env, values: Mapping[str, Value], name: str) -> Value:
     if name in values:
         return values[name]
-    if name in env.context.around:
-        return env.context.around[name]
+    if name in env.context.request.around:
+        return env.context.request.around[name]
     refuse("T0662", f"a graph uses {quoted(name)}, which nothing around it defines")

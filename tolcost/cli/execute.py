@@ -13,7 +13,7 @@ from tolcost.cli.options import read_value
 from tolcost.cli.output import deliver_bytes, refuse_over
 from tolcost.diagnostics import quoted, refuse
 from tolcost.elaborate import Elaborated
-from tolcost.elaborate.values import OpenRecursion
+from tolcost.elaborate.faults import OpenRecursion
 from tolcost.execute import Execution, run_reference, run_vectorised
 from tolcost.execute.dtypes import Array, Arrays
 from tolcost.execute.inputs import (

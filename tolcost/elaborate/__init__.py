@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tolcost.elaborate.values import Argument, Inputs, Tensor
+from tolcost.elaborate.values import Argument, Seq, Tensor
 
 if TYPE_CHECKING:
     from tolcost.elaborate.programs import Elaborated, elaborate
 
-__all__ = ["Argument", "Elaborated", "Inputs", "Tensor", "elaborate"]
+__all__ = ["Argument", "Elaborated", "Seq", "Tensor", "elaborate"]
 
 
 def __getattr__(name: str) -> object:

@@ -33,6 +33,8 @@ from tolcost.atoms.nodes import Block, Component, Fold, Node, Pack, Part, Ref, T
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate.again import restrict_to_components
 from tolcost.elaborate.apply import result_space, takes, widen_space
+from tolcost.elaborate.environment import Env, bind_data
+from tolcost.elaborate.faults import NeedsUnrolling, OutOfRange, RankMismatch, fail
 from tolcost.elaborate.induction import Followed, as_list
 from tolcost.elaborate.layout import (
     as_static,
@@ -63,18 +65,7 @@ from tolcost.elaborate.shapes import (
     substitute_equal_lengths,
     unify,
 )
-from tolcost.elaborate.values import (
-    Data,
-    Env,
-    NeedsUnrolling,
-    OutOfRange,
-    RankMismatch,
-    Value,
-    ValueList,
-    bind_data,
-    fail,
-    is_static,
-)
+from tolcost.elaborate.values import Computed, Value, ValueList, is_static
 from tolcost.spaces import join_spaces, kind_of
 
 # === Retyping: change the spaces of a body's accumulator without elaborating the body again.
@@ -394,7 +385,7 @@ State = tuple[Carried, ...]
 """What is taken to hold of all components that are computed."""
 
 
-class Computed(Struct, frozen=True, eq=False):
+class FoldToBuild(Struct, frozen=True, eq=False):
     """A fold to build: its step, its domain, and the start of what it computes.
 
     ``followed`` are all components of a list, and tell those that are known and so not computed; None if the
@@ -423,7 +414,7 @@ def fold_under_coordinates(
     """
     while True:
         begin = start if followed is None else as_list(followed.rest())
-        fold = Computed(env, step, shape, begin, emit(env, begin, step.span), followed)
+        fold = FoldToBuild(env, step, shape, begin, emit(env, begin, step.span), followed)
         if followed is None or fold.begin.type:
             found = _fold_computed(fold, maybe_static)
         else:
@@ -439,10 +430,10 @@ def fold_under_coordinates(
     return followed.whole(parts, product_of(shape))
 
 
-def _fold_nothing(fold: Computed, followed: Followed) -> Value | Followed:
+def _fold_nothing(fold: FoldToBuild, followed: Followed) -> Value | Followed:
     """Take a step of which everything is known; return what is known, if it refutes some of it."""
     coords, inner = fresh_coordinates(fold.env, fold.step.pattern, fold.shape)
-    with fold.env.context.attempt(inner.scope) as trial:
+    with fold.env.context.notes.attempt(inner.scope) as trial:
         _, kept = followed.take(inner, fold.step, fold.start, coords, position(coords, fold.shape))
         less = followed.without(kept)
         if less is None:
@@ -450,7 +441,7 @@ def _fold_nothing(fold: Computed, followed: Followed) -> Value | Followed:
     return less or fold.start
 
 
-def _fold_computed(fold: Computed, maybe_static: bool) -> Value | Followed:
+def _fold_computed(fold: FoldToBuild, maybe_static: bool) -> Value | Followed:
     """Build the Fold of what is not known; or return what is known, if a step refutes some of it."""
     size = len(fold.begin.type)
     static = _initially_static(fold.start, size) if maybe_static else (False,) * size
@@ -468,7 +459,7 @@ def _fold_computed(fold: Computed, maybe_static: bool) -> Value | Followed:
     return found
 
 
-def _guessed(fold: Computed, first: State) -> State:
+def _guessed(fold: FoldToBuild, first: State) -> State:
     """Guess from syntax by how much lengths grow, and which static values become data.
 
     In a list of which some components may be known, only a step shows which become data.
@@ -494,7 +485,7 @@ def _guess(c: Carried, is_data: bool, longer: int) -> Carried:
     return Carried(part, c.is_static and not early, early)
 
 
-def _fixpoint(fold: Computed, first: State, state: State) -> Value | Followed | None:
+def _fixpoint(fold: FoldToBuild, first: State, state: State) -> Value | Followed | None:
     """Build the Fold by elaborating its step until the state is what the step makes of it.
 
     Return None if a component that is data early need not be data.
@@ -504,7 +495,7 @@ def _fixpoint(fold: Computed, first: State, state: State) -> Value | Followed | 
     for passes in range(_MOST_PASSES + len(state)):
         body = _Pass(fold, state)
         try:
-            with context.attempt(body.inner.scope) as trial:
+            with context.notes.attempt(body.inner.scope) as trial:
                 after = body.run(passes)
                 if any(early) and (body.has_asked or not body.makes_data(statics(first), early)):
                     return None
@@ -580,14 +571,14 @@ def _propagate_data(result: ValueList, accumulator: ValueList, static: Flags) ->
     return static if left == static else _propagate_data(result, accumulator, left)
 
 
-def _lengthened(fold: Computed, state: State, refused: OutOfRange) -> State:
+def _lengthened(fold: FoldToBuild, state: State, refused: OutOfRange) -> State:
     """Improve the guess of an accumulator that is too short for an access in a step."""
-    mode = fold.env.scope.mode
-    if not mode.checked:
+    if not fold.env.scope.checked:
         raise refused
-    body = _Pass(replace(fold, env=fold.env.in_mode(replace(mode, checked=False))), state)
+    unchecked = fold.env.building(fold.env.scope.same(checked=False))
+    body = _Pass(replace(fold, env=unchecked), state)
     try:
-        with fold.env.context.attempt(body.inner.scope):
+        with fold.env.context.notes.attempt(body.inner.scope):
             after = body.run()
     except Rejected:
         raise refused from None
@@ -655,7 +646,7 @@ def _component_keys(var: Var, chosen: Flags) -> set[tuple[Var, int]]:
 class _Pass:
     """One elaboration of a step under coordinates, with what is taken to hold of the accumulator."""
 
-    def __init__(self, fold: Computed, state: State) -> None:
+    def __init__(self, fold: FoldToBuild, state: State) -> None:
         self.fold, self.state, self.env = fold, state, fold.env
         self.coords, self.inner = fresh_coordinates(self.env, fold.step.pattern, fold.shape)
         self.var = Var("accumulator", _type_after(state, self.done))
@@ -786,12 +777,12 @@ class _Pass:
         static, begin = statics(after), self.fold.begin
         fold = self._fold(self.var, self.block, begin, after)
         if not any(static):
-            return Data(fold)
+            return Computed(fold)
         whole = self.env.scope.bind(fold)
         if all(static):
             return _as_value(self.env, whole, True, static)
         alone = iter(self._fold_static_alone(begin, after))
-        parts = (next(alone) if f else Data(component(whole, j + 1)) for j, f in enumerate(static))
+        parts = (next(alone) if f else Computed(component(whole, j + 1)) for j, f in enumerate(static))
         return ValueList(tuple(parts))
 
     def _fold_static_alone(self, begin: Node, after: State) -> tuple[Value, ...]:
@@ -858,8 +849,8 @@ def _as_value(env: Env, node: Node, listed: bool, static: Flags, made_data: Flag
         parts = [component(node, j + 1) for j in range(len(static))]
         parts = [env.scope.bind(p) if m and p.type[0].shape else p for p, m in zip_longest(parts, made_data)]
         known = zip(parts, static, strict=True)
-        return ValueList(tuple(as_static(env, p) if is_known else Data(p) for p, is_known in known))
-    return as_static(env, node) if static[0] else Data(node)
+        return ValueList(tuple(as_static(env, p) if is_known else Computed(p) for p, is_known in known))
+    return as_static(env, node) if static[0] else Computed(node)
 
 
 def _broadcast_scalars(begin: Node, parts: Type, env: Env, step: Step) -> Node:

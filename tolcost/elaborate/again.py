@@ -16,20 +16,20 @@ from msgspec import Struct
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import Bindings, children, inner_nodes, with_operands
 from tolcost.atoms.nodes import Block, JointWork, Node, Ref, Var
+from tolcost.elaborate.environment import Env
 from tolcost.elaborate.layout import pack
 from tolcost.elaborate.shapes import component
 from tolcost.elaborate.values import (
     Cast,
-    Data,
-    Env,
+    Computed,
     Missing,
     Seq,
-    StaticNode,
     Unknown,
     Value,
     Vec,
     View,
     frozen,
+    is_data,
     is_static,
 )
 
@@ -54,23 +54,23 @@ def apply_or_copy(
     apply: Callable[[], tuple[Value, ...]],
 ) -> tuple[Value, ...]:
     """Apply a program, or copy its earlier result; ``program`` identifies it apart from its inputs."""
-    data = [value.node for value in inputs if isinstance(value, Data)]
+    data = [value.node for value in inputs if value is not None and is_data(value)]
     places = list(map(_origin_of, data))
     kinds = [_input_key(value, places) for value in inputs]
     if None in kinds:
         return apply()
     context, scope = env.context, env.scope
     equal = tuple(context.notes.equal.items())
-    place = (scope.depth, scope.facts, scope.mode, scope.naming)
+    place = (scope.depth, scope.facts, scope.tables, scope.checked, scope.naming)
     surrounding = (*place, env.in_index, equal, context.notes.data_equations)
     key = (program, *kinds, *surrounding)
     if key in known:
         before = known[key]
         found = None if before is None else _copy(env, before, data)
         return apply() if found is None else found
-    start, looked = len(scope.bindings), (context.looked, context.names, len(context.warnings))
+    start, looked = len(scope.bindings), (context.notes.looked, context.names)
     results = apply()
-    alone = looked == (context.looked, context.names, len(context.warnings))
+    alone = looked == (context.notes.looked, context.names)
     known[key] = None
     if alone and all(map(_can_copy, results)):
         known[key] = EarlierResult(tuple(data), tuple(scope.bindings[start:]), results)
@@ -96,11 +96,11 @@ def _input_key(value: Value | None, places: list[object]) -> object:
     match value:
         case None:
             return ()
-        case Data(node=(ir.Ref() | ir.Component(value=ir.Ref())) as node):
+        case Computed(node=(ir.Ref() | ir.Component(value=ir.Ref())) as node, static=False):
             return (type(node), places.index(_origin_of(node)), node.type)
-        case Data(node=ir.Input(within=()) as node):
+        case Computed(node=ir.Input(within=()) as node, static=False):
             return (ir.Ref, places.index(_origin_of(node)), node.type)
-        case Data() | Seq() | Unknown() | View() | StaticNode():
+        case Computed() | Seq() | Unknown() | View():
             return None
         case Missing():
             return ()
@@ -108,9 +108,7 @@ def _input_key(value: Value | None, places: list[object]) -> object:
             found = _input_key(inner, places)
             return None if found is None else (space, found)
         case Vec(items=items):
-            return (
-                None if any(isinstance(item, View | StaticNode | Vec) for item in items) else _static(value)
-            )
+            return None if any(isinstance(item, View | Computed | Vec) for item in items) else _static(value)
         case _:
             return _static(value)
 
@@ -122,14 +120,14 @@ def _static(value: Value) -> object:
 def _can_copy(value: Value) -> bool:
     """Whether a result can be copied with other atoms in it."""
     match value:
-        case Data():
-            return True
+        case Computed(static=static):
+            return not static
         case Cast(value=inner):
             return _can_copy(inner)
         case Vec(items=items):
             return all(map(_can_copy, items))
         case _:
-            return is_static(value) and not isinstance(value, View | StaticNode | Seq)
+            return is_static(value) and not isinstance(value, View | Seq)
 
 
 def _copy(env: Env, before: EarlierResult, data: Sequence[Node]) -> tuple[Value, ...] | None:
@@ -195,8 +193,8 @@ class SubprogramCopy(Struct):
     def value(self, value: Value) -> Value:
         """Copy a result."""
         match value:
-            case Data(node=node):
-                return Data(self.node(node))
+            case Computed(node=node):
+                return Computed(self.node(node))
             case Cast(value=inner, space=space):
                 return Cast(self.value(inner), space)
             case Vec(shape=shape, items=items, loose=loose) if not is_static(value):

@@ -13,21 +13,17 @@ from tolcost.atoms.kit import program_nodes, regions
 from tolcost.atoms.nodes import Fold, Input, Node, Output, Program, Ref, Type
 from tolcost.atoms.recurrence import Recurrence
 from tolcost.diagnostics import Rejected, Span
+from tolcost.elaborate.environment import Env, Lazy, Scope, bind_data, force
 from tolcost.elaborate.layout import emit
 from tolcost.elaborate.levels import NotByLevels, Recursion, fit, holder, require_equal, sizes_of
 from tolcost.elaborate.values import (
     Closure,
-    Data,
-    Env,
-    Lazy,
-    Scope,
+    Computed,
     Seq,
     Unknown,
     Value,
     ValueList,
-    bind_data,
     entry,
-    force,
     is_function,
     is_static,
 )
@@ -54,7 +50,7 @@ def by_parts(env: Env, function: Closure, given: Sequence[Lazy | Value], span: S
         except (NotByLevels, Rejected):
             continue
         context.recurrences.append(found)
-        return Data(Input(f"{function.name} of {symbol.name}", result))
+        return Computed(Input(f"{function.name} of {symbol.name}", result))
     return None
 
 
@@ -104,9 +100,9 @@ def _at_size(
     assert recursion.parts is not None
     recursion.parts.clear()
 
-    def added(type_: Type) -> Data:
+    def added(type_: Type) -> Computed:
         inputs.append(Input(f"{recursion.function.name} {len(inputs)}", type_))
-        return Data(inputs[-1])
+        return Computed(inputs[-1])
 
     def taken(there: Env, args: list[Value], span: Span) -> Value:
         made.extend(emit(there, arg, span) for arg in args)
@@ -116,7 +112,7 @@ def _at_size(
             raise NotByLevels
         return added(recursion.type_at(part) if known is None else known)
 
-    with env.context.attempt(here.scope):
+    with env.context.notes.attempt(here.scope):
         data = [added(holder(env, recursion, k, size).type) for k in recursion.data]
         result = emit(here, recursion.body(here, size, data, taken), recursion.span)
         now = env.context.notes

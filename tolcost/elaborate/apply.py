@@ -11,31 +11,28 @@ from tolcost.algebra import Cond, Poly, const, indicator, to_text
 from tolcost.atoms.kit import is_numeric, numeric_type
 from tolcost.atoms.nodes import Convert, Lambda, Node, Type
 from tolcost.diagnostics import Diagnostic, Span
+from tolcost.elaborate.environment import Env, bind_data
+from tolcost.elaborate.faults import ListForNumber, Misfit, fail
 from tolcost.elaborate.layout import as_static, element, emit, emit_map, grid, in_spaces, with_spaces
 from tolcost.elaborate.shapes import capacity, known, shape_of, shape_text, space_of, unify
 from tolcost.elaborate.static_numbers import fit_to_space, fold_plain, fold_static, integer_division, truth
 from tolcost.elaborate.values import (
-    Builtin,
     Cast,
     Closure,
-    Data,
-    Env,
-    ListForNumber,
-    Misfit,
+    Computed,
     Missing,
     Native,
     Quotient,
     Seq,
-    StaticNode,
     Unknown,
     Value,
     ValueList,
     Vec,
     View,
-    bind_data,
     cast_of,
-    fail,
+    is_data,
     is_static,
+    is_tol,
     plain,
     recast,
 )
@@ -49,20 +46,20 @@ def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
     """Apply an elementary function; ToLs combine element by element, and scalars are broadcast."""
     env.context.tick(span)
     kinds = set(map(type, args))
-    if Data not in kinds:
+    if Computed not in kinds or not any(map(is_data, args)):
         found = fold_plain(env, name, args, kinds, span)
         if found is not None:
             return found
     elif all(map(_is_plain_number, args)):  # the usual case
-        return Data(_lambda(env, name, args, span))
+        return Computed(_lambda(env, name, args, span))
     elif Unknown in kinds:
         return Unknown()  # no more is known of it with data than without
     space = None
-    if Cast in kinds and all(is_static(a) and not isinstance(a, StaticNode) for a in args):
+    if Cast in kinds and all(is_static(a) and (not isinstance(a, Computed) or is_tol(a)) for a in args):
         space, args = _space_of_casts(name, args), tuple(map(plain, args))  # nodes have spaces themselves
-    if any(map(_is_tol, args)):
+    if any(map(is_tol, args)):
         args = _entries_for_numbers(args)
-        if any(map(_is_tol, args)):
+        if any(map(is_tol, args)):
             check_numbers(env, name, args, span)
             return _give_space(env, _apply_elementwise(env, name, args, span), space)
     return _give_space(env, _apply_numbers(env, name, args, span), space)
@@ -72,8 +69,8 @@ def _give_space(env: Env, value: Value, space: str | None) -> Value:
     """Give a value computed from statics with an explicit space that space; reals stay exact."""
     if space is None:
         return value
-    if isinstance(value, StaticNode):
-        return StaticNode(in_spaces(value.node, (space,)), space)
+    if isinstance(value, Computed):
+        return Computed(in_spaces(value.node, (space,)), static=True)
     return recast(fit_to_space(env, value, space) if kind_of(space) == "Z" else value, space)
 
 
@@ -90,7 +87,7 @@ def _space_of_casts(name: str, args: tuple[Value, ...]) -> str | None:
 
 def divide(env: Env, args: tuple[Value, ...], span: Span) -> Value:
     """Divide: floor division between static integers, real division otherwise."""
-    if Data in map(type, args):
+    if any(map(is_data, args)):
         return apply(env, "div", args, span)
     x, y = (plain(a) for a in args)
     spaces = [space_of(a) for a in args]
@@ -103,30 +100,18 @@ def divide(env: Env, args: tuple[Value, ...], span: Span) -> Value:
         return apply(env, "div", args, span)  # integers without an explicit space divide in the same way
     env.context.asked += 1
     x, y = _entries_for_numbers((x, y))
-    if _is_tol(x) or _is_tol(y):
+    if is_tol(x) or is_tol(y):
         return _give_space(env, _apply_elementwise(env, "/", (x, y), span), told)
     if isinstance(x, Poly) and isinstance(y, Poly):
         return _give_space(env, integer_division(env, span, x, y), told)
     whole = apply(env, "floor", (apply(env, "div", (x, y), span),), span)
     space = told or "Z"
-    return StaticNode(in_spaces(emit(env, whole, span), (space,)), space)
-
-
-def _is_tol(value: Value) -> bool:
-    match value:
-        case Vec() | View():
-            return True
-        case Data(node=node):
-            return bool(node.type[0].shape)
-        case Cast(value=inner):
-            return _is_tol(inner)
-        case _:
-            return False
+    return Computed(in_spaces(emit(env, whole, span), (space,)), static=True)
 
 
 def _is_plain_number(value: Value) -> bool:
     """Whether a value is a single number, known or data."""
-    return is_numeric(value.node.type) if isinstance(value, Data) else type(value) in _NUMBERS
+    return is_numeric(value.node.type) if isinstance(value, Computed) else type(value) in _NUMBERS
 
 
 _NUMBERS: set[type] = {Poly, Fraction, float}
@@ -134,8 +119,8 @@ _NUMBERS: set[type] = {Poly, Fraction, float}
 
 def _entries_for_numbers(args: tuple[Value, ...]) -> tuple[Value, ...]:
     """Replace coordinate and shape vectors of one entry by it beside numbers with a node, not beside ToLs."""
-    if not any(isinstance(a, (Data, StaticNode)) for a in args) or any(
-        _is_tol(a) and not (isinstance(a, Vec) and a.shape == (1,) and a.loose) for a in args
+    if not any(isinstance(a, Computed) for a in args) or any(
+        is_tol(a) and not (isinstance(a, Vec) and a.shape == (1,) and a.loose) for a in args
     ):
         return args
     return tuple(a.items[0] if isinstance(a, Vec) and a.shape == (1,) and a.loose else a for a in args)
@@ -170,7 +155,7 @@ def check_condition(name: str, condition: Value, span: Span) -> None:
 _WHOLE = ("floor", "ceil", "round", "trunc")
 """Functions whose result on a static real is an integer, whether it is known or not."""
 
-_NO_NUMBERS = (Missing, Seq, Closure, Builtin, Native)
+_NO_NUMBERS = (Missing, Seq, Closure, Native)
 
 
 def _apply_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
@@ -184,8 +169,8 @@ def _apply_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> 
         node = _lambda(env, name, args, span)
         made = static_node(name, node.args, node.space, span, node.type[0].space)
         space = "Z" if name in _WHOLE and made.space == "R" else made.type[0].space
-        return StaticNode(in_spaces(made, (space,)), space)
-    return Data(_lambda(env, name, args, span))
+        return Computed(in_spaces(made, (space,)), static=True)
+    return Computed(_lambda(env, name, args, span))
 
 
 def _suggest(name: str, spaces: tuple[str, ...]) -> str:
@@ -205,7 +190,7 @@ def _lambda(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Lambda:
     domain, result = kinds
     nodes = tuple(
         [
-            a.node if isinstance(a, Data) else emit(env, plain(a), span, domain if is_static(a) else None)
+            a.node if isinstance(a, Computed) else emit(env, plain(a), span, domain if is_static(a) else None)
             for a in args
         ]
     )
@@ -220,7 +205,7 @@ def _spaces(args: tuple[Value, ...]) -> tuple[SpaceNames, SpaceNames]:
     data: list[str] = []
     statics: list[str] = []
     for a in args:
-        if isinstance(a, Data):
+        if is_data(a):
             data.append(a.node.type[0].space)
         else:
             (statics if is_static(a) else data).append(space_of(a))
@@ -315,12 +300,12 @@ def _apply_elementwise(env: Env, name: str, args: tuple[Value, ...], span: Span)
 
 
 def _each_at(env: Env, args: tuple[Value, ...], at: tuple[Value, ...], span: Span) -> tuple[Value, ...]:
-    return tuple(element(env, a, at, span, checked=True) if _is_tol(a) else a for a in args)
+    return tuple(element(env, a, at, span, checked=True) if is_tol(a) else a for a in args)
 
 
 def common_shape(env: Env, name: str, args: tuple[Value, ...], span: Span) -> tuple[Poly, ...]:
     """Return the common shape of the ToLs among the arguments."""
-    shapes = [shape_of(env, a, span) for a in args if _is_tol(a)]
+    shapes = [shape_of(env, a, span) for a in args if is_tol(a)]
     shape = shapes[0]
     for other in shapes[1:]:
         if len(other) != len(shape):
@@ -359,8 +344,7 @@ def _warn_of_product(
         f"`map(tol[{n}, {m}], reduce(map(a[i], mul(*, b[*, j])), add, 0), [i, j])`",
         severity="warning",
     )
-    if warning not in env.context.warnings:
-        env.context.warnings.append(warning)
+    env.context.notes.warn(warning)
 
 
 # === Static values in another space: known numbers are converted at compile time, others by a free node.
@@ -372,8 +356,8 @@ def static_in(env: Env, value: Value, space: str, span: Span) -> Value:
     A machine type becomes its explicit space.
     """
     inner = plain(value)
-    if isinstance(inner, View):
-        found = _convert_view(env, inner, space, span) if space != space_of(value) else inner
+    if is_tol(inner) and not isinstance(inner, Vec):
+        found = _convert_tol(env, inner, space, span) if space != space_of(value) else inner
     else:
         found = fit_to_space(env, _convert_number(env, inner, space, span), space)
     return recast(found, space) if SPACES[space].finite else found
@@ -381,22 +365,21 @@ def static_in(env: Env, value: Value, space: str, span: Span) -> Value:
 
 def number_in(env: Env, value: Value, space: str, span: Span) -> Value:
     """Convert a number to a space that holds it; a static number of that kind stays as it is."""
-    if isinstance(value, Data):
-        return Data(in_spaces(value.node, (space,)))
+    if is_data(value):
+        return Computed(in_spaces(value.node, (space,)))
     alike = kind_of(space_of(value)) == kind_of(space)
     return value if alike else static_in(env, value, space, span)
 
 
-def _convert_view(env: Env, value: View, space: str, span: Span) -> Value:
+def _convert_tol(env: Env, value: Value, space: str, span: Span) -> Value:
     """Convert a static ToL: lay it out in the other space, or convert its entries on access."""
-    if value.laid is not None:
-        parts = with_spaces(value.laid.type, (space,))
-        return as_static(env, Convert(value.laid, parts, span=span))
+    if isinstance(value, Computed):
+        return as_static(env, Convert(value.node, with_spaces(value.node.type, (space,)), span=span))
 
     def entry(here: Env, at: tuple[Value, ...]) -> Value:
-        return plain(static_in(here, value.get(here, at), space, span))
+        return plain(static_in(here, element(here, value, at, span, checked=True), space, span))
 
-    return View(value.shape, entry, True, kind_of(space))
+    return View(shape_of(env, value, span), entry, True, kind_of(space))
 
 
 def _convert_number(env: Env, value: Value, space: str, span: Span) -> Value:
@@ -405,8 +388,8 @@ def _convert_number(env: Env, value: Value, space: str, span: Span) -> Value:
         return Vec(value.shape, items, value.loose)
     kind = kind_of(space)
     match value:
-        case StaticNode(node=node):
-            return StaticNode(Convert(node, with_spaces(node.type, (space,)), span=span), space)
+        case Computed(node=node):
+            return Computed(Convert(node, with_spaces(node.type, (space,)), span=span), static=True)
         case Poly() if kind == "R":
             return Fraction(value.constant) if value.constant is not None else Quotient(value, const(1))
         case Fraction() | Quotient() | float() if kind == "Z":
@@ -426,7 +409,7 @@ def _round_real(env: Env, value: Fraction | Quotient | float, space: str, span: 
     if isinstance(value, float):
         return const(round(value)) if math.isfinite(value) else value
     whole = apply(env, "round", (value,), span)
-    return _convert_number(env, whole, space, span) if isinstance(whole, StaticNode) else whole
+    return _convert_number(env, whole, space, span) if isinstance(whole, Computed) else whole
 
 
 def _convert_to_complex(env: Env, value: Value, space: str, span: Span) -> Value:
@@ -434,4 +417,4 @@ def _convert_to_complex(env: Env, value: Value, space: str, span: Span) -> Value
     number = value.constant if isinstance(value, Poly) else value
     if isinstance(number, (int, float, Fraction)):
         return complex(number)
-    return StaticNode(in_spaces(emit(env, value, span), (space,)), space)
+    return Computed(in_spaces(emit(env, value, span), (space,)), static=True)

@@ -35,6 +35,8 @@ from tolcost.algebra.conditions import asks_coordinates
 from tolcost.atoms.nodes import Node, Number, Part, Select, Where
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import check_condition, check_numbers
+from tolcost.elaborate.environment import Env, bind_data, evaluate, form, results
+from tolcost.elaborate.faults import Fault, Misfit, RankMismatch, fail
 from tolcost.elaborate.layout import (
     element,
     emit,
@@ -69,32 +71,24 @@ from tolcost.elaborate.shapes import (
 from tolcost.elaborate.static_numbers import as_number, truth
 from tolcost.elaborate.tol_primitives import reshape_value
 from tolcost.elaborate.values import (
-    Data,
-    Env,
-    Fault,
-    Misfit,
+    Computed,
+    Items,
     Missing,
     Quotient,
-    RankMismatch,
-    Results,
     Seq,
     Spaces,
-    StaticNode,
     Value,
     ValueList,
     Vec,
     View,
-    bind_data,
     cast_of,
     entry,
-    evaluate,
-    fail,
-    form,
+    is_data,
     is_function,
     is_static,
+    is_tol,
     plain,
     recast,
-    results,
 )
 from tolcost.spaces import join_spaces
 from tolcost.syntax import tree
@@ -168,7 +162,7 @@ def choose_sequence(
         _check_capacities(capacity(x), capacity(y), span)
     chosen = select(env, condition, (then_env, ValueList(left)), (other_env, ValueList(right)), span, static)
     node = env.scope.bind(emit(env, chosen, span))
-    parts = components(env, Data(node), span)
+    parts = components(env, Computed(node), span)
     return rebuild_sequence(a, _group_components(iter(parts), map(capacity, left)))
 
 
@@ -209,7 +203,9 @@ def _assume_general_case(env: Env, condition: Cond, then: Side, other: Side, spa
     for holds, (side_env, value) in ((negate(condition), other), (condition, then)):
         equation = _equation(negate(holds))
         if equation is not None and not any(s.kind == "coord" for s in equation.free):
-            env.context.record(holds, "case", "the other case, for one length alone, has another rank", span)
+            env.context.notes.record(
+                holds, "case", "the other case, for one length alone, has another rank", span
+            )
             env.scope.absorb(side_env.scope)
             return value
     return None
@@ -221,7 +217,7 @@ def alike(a: Value, b: Value) -> tuple[Value, Value]:
 
 
 def _entry_beside(value: Value, other: Value) -> Value:
-    if isinstance(value, Vec) and value.loose and value.shape == (1,) and not isinstance(other, (Vec, View)):
+    if isinstance(value, Vec) and value.loose and value.shape == (1,) and not is_tol(other):
         return value.items[0]
     return value
 
@@ -235,7 +231,7 @@ def _merge_static(env: Env, condition: Cond, then: Side, other: Side, span: Span
         return merge_integers(condition, a, b)
     if isinstance(a, (Fraction, float, Quotient)) and a == b:
         return a
-    if isinstance(a, (View, Vec)) and isinstance(b, (View, Vec)):
+    if is_tol(a) and is_tol(b):
         shape = _merged_shape(env, condition, shape_of(env, a, span), shape_of(env, b, span), span)
         _check_capacities(capacity(a), capacity(b), span)
         return View(
@@ -348,13 +344,13 @@ def select(
         fail("T0407", "a sequence cannot depend on a condition that is not known while compiling", span)
     left, right = align(then_env, a, other_env, b, span)
     if left is right and static:
-        return Data(left)
+        return Computed(left)
     parts = tuple(
         Part(_merged_shape(env, condition, p.shape, q.shape, span), p.space)
         for p, q in zip(left.type, right.type, strict=True)
     )
     node = Select(condition, then_env.scope.block(left), other_env.scope.block(right), parts, span)
-    return made_of(env, node, a, b) if static else Data(node)
+    return made_of(env, node, a, b) if static else Computed(node)
 
 
 def align(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) -> tuple[Node, Node]:
@@ -382,14 +378,12 @@ Both sides are elaborated at every level, so the work may double with each.
 
 
 @form("where")
-def where_form(env: Env, expr: tree.Call) -> Value | Results:
+def where_form(env: Env, expr: tree.Call) -> Value | Items:
     """Evaluate ``where(c, a, b)``; the branches are not evaluated yet."""
-    condition = plain(entry(evaluate(env, expr.args[0])))
-    holds = truth(condition)
-    if holds is not None:
-        return _static_choice(env, decide(env, holds), expr)
-    check_condition("where", condition, expr.span)
-    if isinstance(condition, StaticNode):
+    condition = _condition(env, "where", expr)
+    if isinstance(condition, Cond):
+        return _static_choice(env, condition, expr)
+    if isinstance(condition, Computed) and condition.static and not is_tol(condition):
         return _choice_at_run(env, condition, expr)
     then, other = (entry(evaluate(env, a)) for a in expr.args[1:])
     try:
@@ -400,17 +394,25 @@ def where_form(env: Env, expr: tree.Call) -> Value | Results:
 
 
 @form("choose")
-def choose_form(env: Env, expr: tree.Call) -> Value | Results:
+def choose_form(env: Env, expr: tree.Call) -> Value | Items:
     """Evaluate ``choose(c, a, b)``: like ``where``, but a condition on data computes only the side taken."""
-    condition = plain(entry(evaluate(env, expr.args[0])))
-    holds = truth(condition)
-    if holds is not None:
-        return _static_choice(env, decide(env, holds), expr)
-    check_condition("choose", condition, expr.span)
+    condition = _condition(env, "choose", expr)
+    if isinstance(condition, Cond):
+        return _static_choice(env, condition, expr)
     return _choice_at_run(env, condition, expr)
 
 
-def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Results:
+def _condition(env: Env, name: str, expr: tree.Call) -> Value:
+    """Return the condition of a choice: one on lengths, as far as it is decided, or a value."""
+    condition = plain(entry(evaluate(env, expr.args[0])))
+    holds = truth(condition)
+    if holds is not None:
+        return decide(env, holds)
+    check_condition(name, condition, expr.span)
+    return condition
+
+
+def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Items:
     _, then, other = expr.args
     if condition is TRUE:
         return results(env, then)
@@ -425,7 +427,7 @@ def _static_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Result
         env.context.cases -= 1
 
 
-def _open_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Results:
+def _open_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Items:
     """Evaluate both sides, each where its case holds, and merge them."""
     _, then, other = expr.args
     sides = []
@@ -436,7 +438,7 @@ def _open_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Results:
         fact = condition if side is then else negate(condition)
         inner = env.building(env.scope.inner(fact))
         try:
-            with env.context.attempt(inner.scope) as trial:
+            with env.context.notes.attempt(inner.scope) as trial:
                 sides.append((inner, evaluate(inner, side)))
                 trial.keep()
         except Fault as fault:
@@ -446,7 +448,7 @@ def _open_choice(env: Env, condition: Cond, expr: tree.Call) -> Value | Results:
     return merge(env, condition, sides[0], sides[1], expr.span)
 
 
-def _only_case(env: Env, condition: Cond, case: tree.Expr, fault: Fault, span: Span) -> Value | Results:
+def _only_case(env: Env, condition: Cond, case: tree.Expr, fault: Fault, span: Span) -> Value | Items:
     """Return the value of one case if the other, at ``span``, is a fault for all lengths.
 
     Its condition must hold everywhere: this becomes a condition on lengths, or, if lengths do not decide it,
@@ -457,14 +459,14 @@ def _only_case(env: Env, condition: Cond, case: tree.Expr, fault: Fault, span: S
         raise fault
 
     scope = env.scope
-    if scope.never or not scope.mode.checked:
+    if scope.never or not scope.checked:
         return results(env.building(scope.same(condition)), case)
     everywhere = at_all_places(env, condition, refuse)
     local = asks_coordinates(everywhere)
     if local and not scope.naming and is_reached(negate(condition), facts_here(env)):
         refuse()
     if everywhere is not TRUE:
-        env.context.record(everywhere, "case", "the other case cannot be", span)
+        env.context.notes.record(everywhere, "case", "the other case cannot be", span)
     if not local:
         return results(env.building(scope.same(condition)), case)
     inner, elsewhere = env.building(scope.inner(condition)), env.building(scope.inner(negate(condition)))
@@ -506,7 +508,7 @@ def _truth_of_data(env: Env, condition: Value) -> bool | None:
 
     What a fold starts with counts as data if a later step makes it data, but the first step knows its value.
     """
-    if not isinstance(condition, Data) or not isinstance(condition.node, Number):
+    if not is_data(condition) or not isinstance(condition.node, Number):
         return None
     holds = truth(condition.node.value)
     decided = None if holds is None else decide(env, holds)
@@ -522,7 +524,7 @@ def _take_side(env: Env, holds: bool, then: Side, other: Side, span: Span) -> Va
     pairs = [align(then_env, x, other_env, y, span) for x, y in zip(left, right, strict=True)]
     side_env, side = then if holds else other
     env.scope.absorb(side_env.scope)
-    return rebuild_sequence(side, (Data(env.scope.bind(pair[0 if holds else 1])) for pair in pairs))
+    return rebuild_sequence(side, (Computed(env.scope.bind(pair[0 if holds else 1])) for pair in pairs))
 
 
 def _fill_missing(a: Value, b: Value) -> Value:
@@ -607,4 +609,4 @@ def _make_where(env: Env, condition: Value, then: Value, other: Value, span: Spa
         )
         parts.append(Part(shape, p.space))
     node = Where(emit(env, condition, span), left, right, parts[0].space, tuple(parts), "data", span)
-    return Data(node)
+    return Computed(node)

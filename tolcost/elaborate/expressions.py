@@ -11,6 +11,22 @@ from tolcost.algebra import FALSE, TRUE, Cond, Poly, conj, const, disj, maximum
 from tolcost.atoms.kit import all_static
 from tolcost.diagnostics import Diagnostic, Label, Rejected, Span
 from tolcost.elaborate.apply import apply, divide
+from tolcost.elaborate.environment import (
+    CALL_DEPTH,
+    FORMS,
+    PRIMITIVES,
+    Activation,
+    Env,
+    Lazy,
+    bind_data,
+    evaluate,
+    evaluates,
+    force,
+    force_results,
+    form,
+    results,
+)
+from tolcost.elaborate.faults import Misfit, OpenRecursion, OutOfRange, Outside, fail, wrong_arity
 from tolcost.elaborate.layout import (
     check_components,
     check_rank,
@@ -35,45 +51,25 @@ from tolcost.elaborate.shapes import (
 from tolcost.elaborate.static_numbers import fold_integers
 from tolcost.elaborate.tol_primitives import as_entry, join_values
 from tolcost.elaborate.values import (
-    CALL_DEPTH,
-    FORMS,
-    PRIMITIVES,
-    Activation,
     Applicable,
-    Builtin,
     Closure,
-    Env,
-    Lazy,
-    Misfit,
+    Items,
     Missing,
     Native,
-    OpenRecursion,
-    OutOfRange,
-    Outside,
-    Results,
     Seq,
     Spaces,
     Value,
     ValueList,
     Vec,
     View,
-    bind_data,
     builtin,
     entry,
-    evaluate,
-    evaluates,
-    fail,
-    force,
-    force_results,
-    form,
     is_function,
     is_static,
     plain,
     recast,
-    results,
     single,
     title_of,
-    wrong_arity,
 )
 from tolcost.elementary import FUNCTIONS, INFIX
 from tolcost.spaces import SPACES
@@ -103,7 +99,7 @@ def _text(env: Env, expr: tree.Text) -> Value:
 
 
 @evaluates(tree.Name)
-def _name(env: Env, expr: tree.Name) -> Value | Results:
+def _name(env: Env, expr: tree.Name) -> Value | Items:
     found = env.nearest(expr.name)
     if found is None:
         return global_name(env, expr.name, expr.span)
@@ -123,7 +119,7 @@ def global_name(env: Env, name: str, span: Span) -> Value:
 
 def is_callable_name(env: Env, name: str) -> bool:
     """Whether a name is an elementary function, a primitive or a known operator."""
-    return name in FUNCTIONS or name in PRIMITIVES or name in FORMS or name in env.context.operators
+    return name in FUNCTIONS or name in PRIMITIVES or name in FORMS or name in env.context.request.operators
 
 
 @evaluates(tree.Star)
@@ -218,8 +214,7 @@ def _plain_entry(env: Env, spliced: bool, value: Value, span: Span) -> bool:
     shape = shape_of(env, value, span)
     if not spliced:
         return not shape
-    static = isinstance(value, View) and value.static and known(shape) is not None
-    return len(shape) == 1 and (isinstance(value, Vec) or static)
+    return len(shape) == 1 and (isinstance(value, Vec) or (is_static(value) and known(shape) is not None))
 
 
 def _stack_entries(env: Env, pieces: list[tuple[bool, Value]], expr: tree.Bracket) -> Value:
@@ -387,7 +382,7 @@ def _lambda(env: Env, expr: tree.Arrow) -> Value:
 
 
 @evaluates(tree.BlockExpr)
-def _block(env: Env, expr: tree.BlockExpr) -> Value | Results:
+def _block(env: Env, expr: tree.BlockExpr) -> Value | Items:
     return results(define_all(env, expr.statements), expr.result)
 
 
@@ -452,19 +447,19 @@ MAX_LABELS = 4
 
 
 @evaluates(tree.Call)
-def call(env: Env, expr: tree.Call) -> Value | Results:
+def call(env: Env, expr: tree.Call) -> Value | Items:
     """Evaluate an application."""
     function = function_of(env, expr.function)
-    name = function.name if isinstance(function, Builtin) else None
+    name = function.name if isinstance(function, Native) and function.call is None else None
     if name in FORMS:
         if not signature(function).takes(len(expr.args)):
             wrong_arity(title_of(function), signature(function), len(expr.args), expr.span)
         return FORMS[name](env, expr)
     if env.star is None and _takes_star(expr):
         return _partial(env, function, expr)
-    if name is not None and name in env.context.operators:
+    if name is not None and name in env.context.request.operators:
         named = {name: evaluate(env, value) for name, value in expr.named}
-        return env.context.call_operator(env, name, _values(env, expr), named, expr.span)
+        return env.context.request.call_operator(env, name, _values(env, expr), named, expr.span)
     if expr.named:
         fail("T0208", "only operators take named arguments", expr.span)
     if isinstance(function, Closure):
@@ -589,7 +584,7 @@ def _partial(env: Env, function: Applicable, expr: tree.Call) -> Value:
 def signature(function: Applicable) -> Signature:
     """Return the number of arguments of a function; operators check theirs themselves."""
     match function:
-        case Builtin(name=name):
+        case Native(name=name, call=None):
             return BUILTINS.get(name, _OPERATOR)
         case Closure(params=params):
             return _exactly(len(params))
@@ -611,30 +606,26 @@ def call_values(env: Env, function: Applicable, args: tuple[Lazy | Value, ...], 
         return single(_call_closure(env, function, args, span))
     if not signature(function).takes(len(args)):
         wrong_arity(title_of(function), signature(function), len(args), span)
-    match function:
-        case Native(call=run):
-            return run(env, tuple(force(a, span) for a in args))
-        case Builtin(name=name):
-            values = tuple([force(a, span) for a in args])
-            return (
-                apply(env, name, values, span) if name in FUNCTIONS else _primitive(env, name, values, span)
-            )
+    values, name = tuple([force(a, span) for a in args]), function.name
+    if function.call is not None:
+        return function.call(env, values)
+    return apply(env, name, values, span) if name in FUNCTIONS else _primitive(env, name, values, span)
 
 
 def _primitive(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
     if name in PRIMITIVES:
         return PRIMITIVES[name](env, args, span)
-    if name in env.context.operators:
-        return single(env.context.call_operator(env, name, args, {}, span))
+    if name in env.context.request.operators:
+        return single(env.context.request.call_operator(env, name, args, {}, span))
     fail("T0209", f"`{name}` cannot be passed as a function", span)
 
 
-def _call_closure(env: Env, function: Closure, args: tuple[Lazy | Value, ...], span: Span) -> Value | Results:
+def _call_closure(env: Env, function: Closure, args: tuple[Lazy | Value, ...], span: Span) -> Value | Items:
     if len(args) != len(function.params):
         wrong_arity(title_of(function), signature(function), len(args), span)
     context = env.context
-    if context.apart is not None and context.apart.keeps(function.name):
-        return context.apart.of_function(env, function, [force(arg, span) for arg in args], span)
+    if context.request.apart is not None and context.request.apart.keeps(function.name):
+        return context.request.apart.of_function(env, function, [force(arg, span) for arg in args], span)
     if context.depth >= CALL_DEPTH:
         fail("T0503", f"functions call one another more than {CALL_DEPTH} deep", span)
     inner = function.env.child(dict(zip(function.params, args, strict=True)), scope=env.scope)
@@ -667,12 +658,12 @@ def _check_smaller(env: Env, inner: Activation, outer: Activation) -> None:
 
 def _first_application(
     env: Env, function: Closure, args: tuple[Lazy | Value, ...], span: Span
-) -> Value | Results:
+) -> Value | Items:
     """Apply a function that applies itself: its applications are written out, or else go by levels."""
     context = env.context
     inner = env.building(env.scope.inner())
     try:
-        with context.attempt(inner.scope) as trial:
+        with context.notes.attempt(inner.scope) as trial:
             found = results(inner, function.body)
             trial.keep()
     except OpenRecursion:

@@ -17,6 +17,8 @@ from msgspec import Struct, field
 from tolcost.algebra import Cond, Poly, const
 from tolcost.atoms.nodes import Component, Node, Ref
 from tolcost.diagnostics import NOWHERE, Rejected
+from tolcost.elaborate.environment import Env, Scope
+from tolcost.elaborate.faults import NeedsUnrolling
 from tolcost.elaborate.layout import expand
 from tolcost.elaborate.maps import Step, fresh_coordinates, position
 from tolcost.elaborate.outlook import guess_growth
@@ -24,17 +26,14 @@ from tolcost.elaborate.progress import guesses, value_after
 from tolcost.elaborate.shapes import known as numbers_of
 from tolcost.elaborate.shapes import pick_component
 from tolcost.elaborate.values import (
-    Data,
-    Env,
     Items,
-    NeedsUnrolling,
-    Scope,
     Unknown,
     Value,
     ValueList,
     Vec,
     View,
     cast_of,
+    is_data,
     plain,
     recast,
 )
@@ -145,7 +144,7 @@ def guess_from_first_step(
         return {}, frozenset()
     _, inner = fresh_coordinates(env, step.pattern, shape)
     try:
-        with env.context.attempt(inner.scope):
+        with env.context.notes.attempt(inner.scope):
             result = step.at(inner, as_list(start), tuple(const(1) for _ in shape))
             after = [pick_component(inner, result, j + 1, step.span) for j in range(len(start))]
             pairs = list(zip(start, after, strict=True))
@@ -177,7 +176,7 @@ def _possible_forms(env: Env, start: Value, now: Value) -> Items:
 
 def _are_equal(env: Env, left: Value, right: Value) -> bool:
     """Whether two values are known and equal."""
-    if isinstance(right, Data):
+    if is_data(right):
         return _are_same_data(env.scope, left, right)
     a, b = _known_entries(left, env), _known_entries(right, env)
     return a is not None and a == b and cast_of(left) == cast_of(right)
@@ -204,7 +203,7 @@ def _are_same_data(scope: Scope, left: Value, right: Value) -> bool:
     """Whether two values are the same computed or given data."""
     if isinstance(left, Unknown):
         return left is right
-    if not isinstance(left, Data) or not isinstance(right, Data):
+    if not is_data(left) or not is_data(right):
         return False
     return _resolve_origin(scope, left.node) == _resolve_origin(scope, right.node)
 

@@ -35,26 +35,22 @@ from tolcost.algebra.parse import parse_text
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.nodes import Part, Type
 from tolcost.diagnostics import on_one_line, quoted
+from tolcost.elaborate.environment import Env, Lazy, evaluate
 from tolcost.elaborate.expressions import as_length, is_callable_name, mentioned, names_asked_known
+from tolcost.elaborate.faults import fail
 from tolcost.elaborate.layout import check_rank, check_sequence, check_size
 from tolcost.elaborate.shapes import BOUNDS_CODE, check_within, shape_text, unify
 from tolcost.elaborate.static_numbers import truth
 from tolcost.elaborate.values import (
     Argument,
     Cast,
-    Data,
-    Env,
-    Inputs,
-    Lazy,
+    Computed,
     Missing,
     Seq,
     Spaces,
-    StaticNode,
     Tensor,
     Value,
     Vec,
-    evaluate,
-    fail,
     plain,
     shape_given,
 )
@@ -112,7 +108,7 @@ def _polys(argument: Argument) -> Iterator[Poly]:
             yield argument
         case Tensor(shape=shape):
             yield from shape
-        case Vec(items=items) | Inputs(items=items):
+        case Vec(items=items) | Seq(items=items):
             for item in items:
                 yield from _polys(item)
         case _:
@@ -147,9 +143,9 @@ def _shaped_argument(
             fail(
                 "T0412", f"{quoted(statement.name)} is a single input, but has several shapes", statement.span
             )
-        return Inputs(tuple(Tensor(_lengths(one, statement), space) for one in several))
+        return Seq(tuple(Tensor(_lengths(one, statement), space) for one in several))
     one = Tensor(_lengths([e for e in shape if not isinstance(e, (tuple, list))], statement), space)
-    return Inputs((one,)) if statement.variadic else one
+    return Seq((one,)) if statement.variadic else one
 
 
 def _lengths(shape: PlainShape, statement: tree.InputDecl) -> tuple[Poly, ...]:
@@ -334,12 +330,12 @@ class InputBinder(Struct, frozen=True, eq=False):
     def _value(self, statement: tree.InputDecl, argument: Argument | None) -> Value:
         if argument is None or isinstance(argument, Missing):
             return self._absent(statement)
-        if statement.variadic and not isinstance(argument, (Seq, Inputs)):
-            argument = Inputs((argument,))
+        if statement.variadic and not isinstance(argument, Seq):
+            argument = Seq((argument,))
         return self._one(statement, argument, statement.name)
 
     def _one(self, statement: tree.InputDecl, argument: Argument, name: str) -> Value:
-        if isinstance(argument, Inputs):
+        if isinstance(argument, Seq):
             check_sequence(len(argument.items), statement.span)
             items = enumerate(argument.items, start=1)
             return Seq(tuple(self._one(statement, item, f"{name}.{n}") for n, item in items))
@@ -348,7 +344,7 @@ class InputBinder(Struct, frozen=True, eq=False):
         if statement.kind == "static" and statement.name not in names_asked_known(self.program):
             hint = f"a program that asks `known({statement.name})` may also be given it as data"
             fail("T0413", f"the value of `{name}` must be known while compiling", statement.span, hint)
-        return Data(self._input(statement, name, (Part(argument.shape, argument.space),)))
+        return Computed(self._input(statement, name, (Part(argument.shape, argument.space),)))
 
     def _input(self, statement: tree.InputDecl, name: str, parts: Type) -> InputNode:
         node = InputNode(name, parts, self._within(statement))
@@ -371,7 +367,7 @@ class InputBinder(Struct, frozen=True, eq=False):
 
     def _equate(self, statement: tree.InputDecl, argument: Argument | None) -> None:
         """Require the declared shape to equal the actual shape."""
-        items = argument.items if isinstance(argument, Inputs) else (argument,)
+        items = argument.items if isinstance(argument, Seq) else (argument,)
         for item in items:
             for entry, actual in _pairs(statement, shape_given(item)):
                 self._equate_length(statement, entry, actual)
@@ -412,7 +408,7 @@ class InputBinder(Struct, frozen=True, eq=False):
         shape, found = self._declared_shape(statement), self.env.nearest(statement.space)
         spaces = found.names if isinstance(found, Spaces) else (statement.space,)
         parts = tuple([Part(shape, space) for space in spaces])
-        return Data(self._input(statement, statement.name, parts))
+        return Computed(self._input(statement, statement.name, parts))
 
     def _declared_shape(self, statement: tree.InputDecl) -> tuple[Poly, ...]:
         env, written = self.env, statement.shape
@@ -439,7 +435,7 @@ class InputBinder(Struct, frozen=True, eq=False):
         if kind in ("B", "S"):
             _reject_unknown(statement)
         node = self._input(statement, statement.name, (Part((), statement.space),))
-        return StaticNode(node, statement.space)
+        return Computed(node, static=True)
 
 
 def _reject_unknown(statement: tree.InputDecl) -> NoReturn:
@@ -476,7 +472,7 @@ def _static_argument(statement: tree.InputDecl, value: Value) -> Value:
         )
     if isinstance(value, Vec):
         return Vec(value.shape, tuple(_static_argument(statement, v) for v in value.items), value.loose)
-    if statement.space == "B" and not isinstance(value, (Cond, Data)):
+    if statement.space == "B" and not isinstance(value, (Cond, Computed)):
         return truth(value) or value
     if (
         isinstance(value, Poly)

@@ -43,6 +43,8 @@ from tolcost.atoms.nodes import (
     Type,
 )
 from tolcost.diagnostics import NOWHERE, Span
+from tolcost.elaborate.environment import Env, bind_data
+from tolcost.elaborate.faults import Misfit, NeedsUnrolling, OutOfRange, RankMismatch, fail
 from tolcost.elaborate.node_bounds import is_within
 from tolcost.elaborate.shapes import (
     AT_LEAST_1,
@@ -69,27 +71,20 @@ from tolcost.elaborate.values import (
     MOST_IN_SEQUENCE,
     UNROLL_LIMIT,
     Cast,
-    Data,
-    Env,
-    Misfit,
+    Computed,
+    Items,
     Missing,
-    NeedsUnrolling,
-    OutOfRange,
     Quotient,
-    RankMismatch,
-    Results,
     Seq,
     Spaces,
-    StaticNode,
     Unknown,
     Value,
     ValueList,
     Vec,
     View,
-    bind_data,
-    fail,
     is_function,
     is_static,
+    is_tol,
     plain,
     recast,
 )
@@ -107,15 +102,14 @@ TABLE_LIMIT = 4096
 
 def emit(env: Env, value: Value, span: Span, space: str | None = None) -> Node:
     """Return the node that computes a value; static numerics take ``space``, if given."""
-    if isinstance(value, (Data, StaticNode)):
-        return value.node
+    if isinstance(value, Computed):
+        as_it_is = space is None or not is_tol(value) or space == value.node.type[0].space
+        return value.node if as_it_is else build_from(env, value, span, space)
     match value:
         case Poly():
             return number(value, space or "Z", span)
-        case View(laid=laid) if laid is not None and space in (None, laid.type[0].space):
-            return laid
-        case View(shape=shape):
-            return build_from(env, shape, value, span, space)
+        case View():
+            return build_from(env, value, span, space)
         case Vec():
             return _vec_node(env, value, span, space)
         case ValueList(items=items):
@@ -144,7 +138,7 @@ def in_one_tol(env: Env, values: Sequence[Value], span: Span) -> tuple[list[Valu
     """
     if all(map(is_static, values)) or all(map(_entrywise, values)):
         return [*map(plain, values)], joint_space(values)
-    laid: list[Value] = [Data(emit(env, v, span)) if isinstance(v, Cast) else v for v in values]
+    laid: list[Value] = [Computed(emit(env, v, span)) if isinstance(v, Cast) else v for v in values]
     return laid, joint_space(values)
 
 
@@ -152,7 +146,9 @@ def _entrywise(value: Value) -> bool:
     """Whether a value is a number, or known entry by entry."""
     inner = plain(value)
     return (
-        is_numeric(inner.node.type) if isinstance(inner, Data) else not isinstance(inner, (View, ValueList))
+        is_numeric(inner.node.type)
+        if isinstance(inner, Computed)
+        else not isinstance(inner, (View, ValueList))
     )
 
 
@@ -190,19 +186,20 @@ def pack(nodes: tuple[Node, ...]) -> Node:
     return Pack(nodes, tuple(part for node in nodes for part in node.type))
 
 
-def build_from(env: Env, shape: Shape, value: View, span: Span, space: str | None) -> Node:
-    """Lay a view out as a Build of its elements."""
+def build_from(env: Env, value: Value, span: Span, space: str | None) -> Node:
+    """Lay a ToL out as a Build of its elements."""
+    shape = shape_of(env, value, span)
     numbers = known(shape)
-    if numbers is not None and value.static and math.prod(numbers) <= TABLE_LIMIT:
-        told = value.space if 0 in numbers else None  # no entry shows the space
+    if numbers is not None and is_static(value) and math.prod(numbers) <= TABLE_LIMIT:
+        told = space_of(value) if 0 in numbers else None  # no entry shows the space
         return _vec_node(env, expand(value, numbers, env, span), span, space or told)
 
     def at(inner: Env, coords: tuple[Value, ...]) -> Value:
-        entry = value.get(inner, coords)
+        entry = element(inner, value, coords, span, checked=True)
         if space is None or not is_static(entry):
             return entry
         node = emit(inner, entry, span, space)
-        return StaticNode(in_spaces(node, (space,) * len(node.type)), space)
+        return Computed(in_spaces(node, (space,) * len(node.type)), static=True)
 
     return emit(env, emit_map(env, shape, at, span), span)
 
@@ -254,9 +251,10 @@ def check_sequence(size: int, span: Span) -> None:
         fail("T0502", f"a sequence of {size:,} has more than {MOST_IN_SEQUENCE:,} entries", span)
 
 
-def expand(value: View, shape: tuple[int, ...], env: Env, span: Span) -> Vec:
-    """Lay a view of known lengths out, entry by entry."""
-    items = tuple(value.get(env, tuple(const(a) for a in at)) for at in grid(shape, span))
+def expand(value: Value, shape: tuple[int, ...], env: Env, span: Span) -> Vec:
+    """Lay a ToL of known lengths out, entry by entry."""
+    places = grid(shape, span)
+    items = tuple(element(env, value, tuple(map(const, at)), span, checked=True) for at in places)
     return Vec(shape, items)
 
 
@@ -284,7 +282,7 @@ def _vec_node(env: Env, value: Vec, span: Span, space: str | None) -> Node:
         return Table(value.items, (Part(shape, space or space_of(value)),), span)  # type: ignore[arg-type]
     joined_space = space or space_of(value)
     nodes = [emit(env, item, span, joined_space) for item in value.items]
-    if space is not None:  # an opaque number comes in its own space
+    if space is not None:  # a number that only a run determines comes in its own
         nodes = [in_spaces(node, (space,) * len(node.type)) for node in nodes]
     pieces = [one_entry(node) for node in nodes]
     flat = join_all(pieces)
@@ -363,22 +361,16 @@ def as_static(env: Env, node: Node) -> Value:
     """Return a ToL that a node lays out as a static value: its elements are free, and so is their use."""
     part = node.type[0]
     if len(node.type) == 1 and not part.shape:
-        return StaticNode(node, part.space)
+        return Computed(node, static=True)
     laid = env.scope.bind(node)
     if len(node.type) > 1:
         return ValueList(tuple(as_static(env, component(laid, j + 1)) for j in range(len(node.type))))
-    return View(
-        part.shape,
-        lambda here, at: StaticNode(member(here, laid, at, NOWHERE), part.space),
-        True,
-        part.space,
-        laid,
-    )
+    return Computed(laid, static=True)
 
 
 def made_of(env: Env, node: Node, *sources: Value) -> Value:
     """Return a node as a value that is static if all its sources are."""
-    return as_static(env, node) if all(is_static(source) for source in sources) else Data(node)
+    return as_static(env, node) if all(is_static(source) for source in sources) else Computed(node)
 
 
 def index_node(env: Env, value: Value, span: Span, what: str = "an index") -> Node:
@@ -420,8 +412,10 @@ def _side_by_side(env: Env, slices: list[Value], place: int, work: JointWork, sp
         columns = zip(*(components(env, piece, span) for piece in slices), strict=True)
         return ValueList(tuple(_side_by_side(env, list(column), place, work, span) for column in columns))
     if all(not shape_of(env, s, span) and capacity(s) == 1 for s in slices):
-        known = all(map(is_static, slices))
-        return Vec((len(slices),), tuple(slices if known else _as_data_of_one_space(env, slices, work, span)))
+        static = all(map(is_static, slices))
+        return Vec(
+            (len(slices),), tuple(slices if static else _as_data_of_one_space(env, slices, work, span))
+        )
     nodes = [emit(env, piece, span) for piece in slices]
     for node in nodes:
         _check_alike(env, nodes[0].type, node.type, span)
@@ -432,7 +426,7 @@ def _as_data_of_one_space(env: Env, numbers: list[Value], work: JointWork, span:
     """Turn numbers of which some are data into data of one space, as parts of one joint work."""
     space = reduce(join_spaces, map(space_of, numbers))
     nodes = [in_spaces(emit(env, number, span), (space,)) for number in numbers]
-    return [Data(_bind_as_part(env, node, work)) for node in nodes]
+    return [Computed(_bind_as_part(env, node, work)) for node in nodes]
 
 
 def _bind_as_part(env: Env, node: Node, work: JointWork) -> Node:
@@ -468,10 +462,10 @@ def emit_map(env: Env, shape: Shape, at: At, span: Span) -> Value:
     """Lay out a ToL whose elements a function computes."""
     coords, inner = bind_coordinates(env, tuple(f"i{n + 1}" for n in range(len(shape))), shape)
     try:
-        with env.context.attempt(inner.scope) as trial:
+        with env.context.notes.attempt(inner.scope) as trial:
             node = emit(inner, at(inner, coords), span)
             trial.keep()
-        return Data(make_build(coords, shape, inner.scope.block(node), span))
+        return Computed(make_build(coords, shape, inner.scope.block(node), span))
     except NeedsUnrolling as needs:
         place = own_place(needs, coords)
         return unroll_dimension(env, at, shape, place, span, lambda e, rest, a: emit_map(e, rest, a, span))
@@ -552,8 +546,8 @@ def _find_element(env: Env, value: Value, at: tuple[Value, ...], span: Span, che
             if static and not all(isinstance(a, Poly) for a in at):
                 return _look_up(env, value, at, span)
             return get(env, at)
-        case Data(node=node):
-            return Data(member(env, node, at, span))
+        case Computed(node=node):
+            return Computed(member(env, node, at, span), is_static_indexed(value, at))
         case Seq(items=items):
             return _sequence_entry(items, at[0], span)
         case _:
@@ -591,8 +585,8 @@ def _element_in_space(env: Env, value: Cast, at: tuple[Value, ...], shape: Shape
     """Return an element or a slice, in the explicit space of its ToL."""
     if all(map(is_static, at)):
         found = element(env, value.value, at, span, checked=True)
-        if isinstance(found, StaticNode):
-            return StaticNode(in_spaces(found.node, (value.space,)), value.space)
+        if isinstance(found, Computed) and not is_tol(found):
+            return Computed(in_spaces(found.node, (value.space,)), static=True)
         return recast(found, value.space)
     if len(at) == len(shape):
         return _look_up(env, value, at, span)
@@ -621,7 +615,7 @@ def check_indices(env: Env, at: tuple[Value, ...], shape: Shape, span: Span) -> 
     left: list[Cond] = []
     for index, extent in zip(at, shape, strict=False):
         index = plain(index)
-        if isinstance(index, StaticNode):
+        if isinstance(index, Computed) and index.static:
             _record_run_check(env, index.node, extent, span)
         elif isinstance(index, Poly) and not is_seen_inside(env, index, extent):
             left.append(check_index(env, index, extent, span, lambda: f"of shape {shape_text(shape)}"))
@@ -637,10 +631,10 @@ def _index_at(span: Span) -> Poly:
 def _record_run_check(env: Env, node: Node, extent: Poly, span: Span) -> None:
     """Record that an index is checked at run time, unless its computation keeps it in range."""
     scope = env.scope
-    if not scope.never and scope.mode.checked and not is_within(env, node, const(1), extent):
+    if not scope.never and scope.checked and not is_within(env, node, const(1), extent):
         index = _index_at(span)
         for condition, reason in ((ge(index - 1), AT_LEAST_1), (ge(extent - index), INSIDE)):
-            env.context.record(condition, "range", reason, span)
+            env.context.notes.record(condition, "range", reason, span)
 
 
 def _slice(env: Env, value: Value, at: tuple[Value, ...], shape: Shape, span: Span) -> Value:
@@ -648,10 +642,10 @@ def _slice(env: Env, value: Value, at: tuple[Value, ...], shape: Shape, span: Sp
         numbers = [a.constant if isinstance(a, Poly) else None for a in at]
         if all(n is not None for n in numbers):
             return _vec_slice(value, [n for n in numbers if n is not None])
-    bound = Data(env.scope.bind(value.node)) if isinstance(value, Data) else value
+    bound = bind_data(env, value) if isinstance(value, Computed) else value
     at = at if all_static(at) else tuple([bind_data(env, index) for index in at])
     rest = shape[len(at) :]
-    static = not isinstance(value, Data) and is_static_indexed(value, at)
+    static = is_static_indexed(value, at)
     return View(
         rest,
         lambda here, more: element(here, bound, (*at, *more), span, checked=True),
@@ -689,7 +683,7 @@ def _entry(env: Env, value: Vec, at: tuple[Value, ...], span: Span) -> Value:
         return value.items[offset] if is_there else const(0)
     if all(item == value.items[0] for item in value.items) and is_static_indexed(value, at):
         return value.items[0] if value.items else const(0)  # an empty ToL has no elements to visit
-    if not env.scope.mode.tables:
+    if not env.scope.tables:
         _ask_to_unroll(at, _longest_unrolled(value), span)
     return _look_up(env, value, at, span)
 
@@ -716,7 +710,7 @@ def _ask_to_unroll(at: tuple[Value, ...], longest: int, span: Span) -> None:
 def _look_up(env: Env, value: Value, at: tuple[Value, ...], span: Span) -> Value:
     """Read a static ToL at an index that is not a number, from its layout."""
     found = member(env, emit(env, value, span), at, span)
-    return as_static(env, found) if is_static_indexed(value, at) else Data(found)
+    return as_static(env, found) if is_static_indexed(value, at) else Computed(found)
 
 
 def _sequence_entry(items: tuple[Value, ...], index: Value, span: Span) -> Value:
@@ -731,12 +725,12 @@ def _sequence_entry(items: tuple[Value, ...], index: Value, span: Span) -> Value
     fail("T0304", "a sequence is indexed by something not known while compiling", span)
 
 
-def pick_result(env: Env, base: Value | Results, j: int, span: Span) -> Value:
+def pick_result(env: Env, base: Value | Items, j: int, span: Span) -> Value:
     """Return component ``j`` of a list, or result ``j`` of an operator."""
-    if not isinstance(base, Results):
+    if not isinstance(base, tuple):
         return pick_component(env, base, j, span)
-    check_component(j, len(base.items), span)
-    return base.items[j - 1]
+    check_component(j, len(base), span)
+    return base[j - 1]
 
 
 def spread(env: Env, value: Value, span: Span) -> tuple[Value, ...]:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from tolcost.algebra import Log2, Poly, Symbol, atom, const, ge, generators_in, powers
 from tolcost.atoms.nodes import Node, Ref, Var
 from tolcost.diagnostics import Rejected, Source, Span
+from tolcost.elaborate.environment import Env, Lazy, bind_data, evaluate, force
 from tolcost.elaborate.layout import element, emit
 from tolcost.elaborate.levels import (
     NotByLevels,
@@ -30,19 +31,14 @@ from tolcost.elaborate.shapes import Shape, components, facts_here, space_of, tr
 from tolcost.elaborate.tol_primitives import reshape_value
 from tolcost.elaborate.values import (
     Closure,
-    Data,
-    Env,
-    Lazy,
+    Computed,
     Native,
     Seq,
     Unknown,
     Value,
     ValueList,
     View,
-    bind_data,
     entry,
-    evaluate,
-    force,
     is_function,
     is_static,
 )
@@ -68,7 +64,7 @@ def by_levels(env: Env, function: Closure, given: Sequence[Lazy | Value], span: 
     ]
     for symbol in sorted(levels, key=lambda g: (isinstance(g, Symbol), g.key)):
         inner = env.building(env.scope.inner())
-        with env.context.attempt(inner.scope) as trial:
+        with env.context.notes.attempt(inner.scope) as trial:
             try:
                 value = _apply(inner, Recursion(function, args, span, symbol))
             except (NotByLevels, Rejected):
@@ -107,7 +103,7 @@ def _apply(env: Env, recursion: Recursion) -> Value:
     levels = atom(recursion.level) - recursion.end
     if try_prove(ge(levels), facts_here(env)) is not True:
         reason = f"`{recursion.function.name}` applies itself at all"
-        env.context.record(ge(levels), "case", reason, recursion.span)
+        env.context.notes.record(ge(levels), "case", reason, recursion.span)
         env = env.building(env.scope.same(ge(levels)))
     top, span = atom(recursion.level), recursion.span
     firsts = [
@@ -171,7 +167,7 @@ def _parts(env: Env, recursion: Recursion, all_: Value, t: Value, i: Value) -> V
     def taken(there: Env, args: list[Value], span: Span) -> Value:
         found.append(args)
         inside.append(Var("", recursion.type_at(level - 1)))
-        return Data(Ref(inside[-1], inside[-1].type))
+        return Computed(Ref(inside[-1], inside[-1].type))
 
     assert isinstance(i, Poly)
     emit(env, recursion.body(env, level, _members(env, recursion, all_, i, level), taken), recursion.span)
@@ -237,7 +233,7 @@ def _joined(env: Env, recursion: Recursion, all_: Value, s: Value, i: Value) -> 
         data = _members(env, recursion, all_args, i, level)
     else:
         holders = [holder(env, recursion, k, level) for k in recursion.data]
-        data = [Data(Ref(var, var.type)) for var in holders]
+        data = [Computed(Ref(var, var.type)) for var in holders]
     node = emit(env, recursion.body(env, level, data, taken), recursion.span)
     _without(env, [node], holders)
     if made != recursion.calls:
@@ -245,7 +241,7 @@ def _joined(env: Env, recursion: Recursion, all_: Value, s: Value, i: Value) -> 
     for part, like in zip(node.type, recursion.type_at(level), strict=True):
         for d, e in zip(part.shape, like.shape, strict=True):
             require_equal(env, d, e)
-    return Data(node)
+    return Computed(node)
 
 
 _STEPS: dict[str, tuple[int, Callable[..., Value]]] = {

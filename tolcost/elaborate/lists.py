@@ -11,22 +11,22 @@ from tolcost.algebra import Poly, const, ge, prove
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.accumulators import fold_under_coordinates
 from tolcost.elaborate.apply import static_in
+from tolcost.elaborate.environment import Env, bind_data
+from tolcost.elaborate.faults import NeedsUnrolling
 from tolcost.elaborate.induction import Followed, as_list, guess_from_first_step
 from tolcost.elaborate.layout import emit, in_spaces
 from tolcost.elaborate.maps import Step, WrappedStep
 from tolcost.elaborate.shapes import facts_here, pick_component, shape_of, space_of
 from tolcost.elaborate.values import (
-    Data,
-    Env,
+    Computed,
     Items,
-    NeedsUnrolling,
     Seq,
     Spaces,
     Value,
     ValueList,
     Vec,
     View,
-    bind_data,
+    is_data,
     is_static,
     plain,
 )
@@ -75,7 +75,7 @@ def _peel(env: Env, step: Step, start: Items, shape: tuple[Poly, ...], maybe_sta
     if len(shape) != 1 or prove(ge(shape[0] - 1), facts_here(env)) is not True:
         return None
     inner = env.building(env.scope.inner())
-    with env.context.attempt(inner.scope) as trial:
+    with env.context.notes.attempt(inner.scope) as trial:
         found = _first_and_rest(inner, step, start, shape[0], maybe_static)
         if found is None:
             return None
@@ -96,7 +96,7 @@ def _first_and_rest(env: Env, step: Step, start: Items, size: Poly, maybe_static
     """Elaborate the first step, and the fold of the others; None if the first step changes no rank."""
     inner = env.building(env.scope.inner())
     try:
-        with env.context.attempt(inner.scope) as trial:
+        with env.context.notes.attempt(inner.scope) as trial:
             result = bind_data(inner, step.at(inner, as_list(start), (const(1),)))
             after = tuple(pick_component(inner, result, j + 1, step.span) for j in range(len(start)))
             ranks = [[len(shape_of(inner, item, step.span)) for item in items] for items in (start, after)]
@@ -153,7 +153,7 @@ def kinds_of(value: Value) -> Kinds:
     match value:
         case ValueList(items=items) | Seq(items=items):
             return tuple([kind for item in items for kind in kinds_of(item)])
-        case Data(node=node):
+        case Computed(node=node, static=False):
             return tuple([_Kind(True, part.space) for part in node.type])
         case View(capacity=several) if several > 1:
             return ()
@@ -170,18 +170,18 @@ def to_kinds(env: Env, value: Value, kinds: Kinds, span: Span) -> Value:
         places = zip(value.items, accumulate(sizes, initial=0), sizes, strict=False)
         items = [to_kinds(env, item, kinds[first : first + size], span) for item, first, size in places]
         return value if all(map(is_, items, value.items)) else type(value)(tuple(items))
-    if isinstance(value, Data):
+    if is_data(value):
         node = in_spaces(value.node, tuple(kind.space for kind in kinds))
-        return value if node is value.node else Data(node)
-    ((is_data, space),) = kinds
-    if not is_data:
+        return value if node is value.node else Computed(node)
+    ((becomes_data, space),) = kinds
+    if not becomes_data:
         return _static_in(env, value, space, span)
     if isinstance(value, Vec) and not value.static:
         items = [to_kinds(env, item, kinds, span) for item in value.items]
         return value if all(map(is_, items, value.items)) else Vec(value.shape, tuple(items), value.loose)
     if not is_static(value) and space_of(value) == space:
         return value
-    return value if isinstance(value, NO_TOL) else Data(in_spaces(emit(env, value, span), (space,)))
+    return value if isinstance(value, NO_TOL) else Computed(in_spaces(emit(env, value, span), (space,)))
 
 
 def _static_in(env: Env, value: Value, space: str, span: Span) -> Value:

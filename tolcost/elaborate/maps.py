@@ -25,6 +25,7 @@ from tolcost.algebra import (
 )
 from tolcost.atoms.nodes import Node
 from tolcost.diagnostics import Rejected, Span
+from tolcost.elaborate.environment import Element, Env, Lazy, bind_data, evaluate, form
 from tolcost.elaborate.expressions import (
     call_values,
     function_of,
@@ -32,6 +33,7 @@ from tolcost.elaborate.expressions import (
     is_functional,
     signature,
 )
+from tolcost.elaborate.faults import ListForNumber, NeedsUnrolling, fail
 from tolcost.elaborate.layout import (
     At,
     bind_coordinates,
@@ -59,23 +61,15 @@ from tolcost.elaborate.shapes import (
 )
 from tolcost.elaborate.values import (
     UNROLL_LIMIT,
-    Data,
-    Element,
-    Env,
-    Lazy,
-    ListForNumber,
-    NeedsUnrolling,
+    Computed,
     Seq,
     Value,
     ValueList,
     Vec,
     View,
-    bind_data,
     entry,
-    evaluate,
-    fail,
-    form,
     is_static,
+    is_tol,
     plain,
     recast,
 )
@@ -220,14 +214,15 @@ def map_value(env: Env, body: MapBody, shape: tuple[Poly, ...]) -> Value:
     numbers = known(shape)
     if numbers is None or not is_static(body.over):
         return under_coordinates(env, shape, body.at, body.pattern, body.span)
-    if id(body.expr) in env.context.gave_data:
+    place = env.context.node, id(body.expr)
+    if place in env.context.gave_data:
         value = _map_as_data(env, body, shape)
         if value is not None:
             return value
     laid_out = _entry_by_entry(env, body, numbers)
     if laid_out is not None:
         return laid_out
-    env.context.gave_data.add(id(body.expr))
+    env.context.gave_data.add(place)
     return under_coordinates(env, shape, body.at, body.pattern, body.span)
 
 
@@ -253,7 +248,7 @@ def _entry_by_entry(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value | 
     items: list[Value] = []
     outer = env.building(env.scope.inner())
     alike = body.is_one_value(outer)
-    with env.context.attempt(outer.scope) as trial:
+    with env.context.notes.attempt(outer.scope) as trial:
         for at in grid(shape, body.span):
             value = body.at(outer, tuple(const(a) for a in at))
             if not is_static(value):
@@ -290,7 +285,7 @@ def _map_over_nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value 
     coords, inner = bind_coordinates(
         env, coordinate_names(body.pattern, len(shape)), tuple(map(const, shape))
     )
-    with env.context.attempt(inner.scope):
+    with env.context.notes.attempt(inner.scope):
         try:
             entry_ = body.at(inner, coords)
         except ListForNumber:
@@ -306,7 +301,7 @@ def _map_over_nothing(env: Env, body: MapBody, shape: tuple[int, ...]) -> Value 
 
 def _flatten(shape: tuple[int, ...], items: list[Value]) -> Vec | None:
     """Flatten entries that are vectors of one shape, which become further dimensions."""
-    if not any(isinstance(item, (Vec, View)) for item in items):
+    if not any(map(is_tol, items)):
         return Vec(shape, tuple(items))
     inner = {item.shape if isinstance(item, Vec) else None for item in items}
     if len(inner) != 1 or None in inner:
@@ -321,7 +316,7 @@ def under_coordinates(env: Env, shape: Shape, at: At, pattern: CoordinateNames, 
     """Build a ToL whose elements a function computes; its static components stay formulas."""
     coords, inner = fresh_coordinates(env, pattern, shape)
     try:
-        with env.context.attempt(inner.scope) as trial:
+        with env.context.notes.attempt(inner.scope) as trial:
             value = at(inner, coords)
             items = value.items if isinstance(value, ValueList) else (value,)
             static = tuple([is_static(item) and not isinstance(item, Seq) for item in items])
@@ -339,7 +334,7 @@ def under_coordinates(env: Env, shape: Shape, at: At, pattern: CoordinateNames, 
             lambda e, rest, a: under_coordinates(e, rest, a, CoordinateNames(), span),
         )
     if laid is not None and not any(static):
-        return Data(laid)
+        return Computed(laid)
     views = [_static_view(env, at, shape, coords, v, j, span) for j, v in enumerate(items) if static[j]]
     if laid is None:
         return ValueList(tuple(views)) if isinstance(value, ValueList) else views[0]
@@ -351,7 +346,7 @@ def _interleave(laid: Node, views: list[Value], static: tuple[bool, ...]) -> Val
     size = len(static) - sum(static)
     computed = iter([component(laid, j + 1) if size > 1 else laid for j in range(size)])
     formulas = iter(views)
-    return ValueList(tuple(next(formulas) if known else Data(next(computed)) for known in static))
+    return ValueList(tuple(next(formulas) if known else Computed(next(computed)) for known in static))
 
 
 def _static_view(

@@ -31,8 +31,9 @@ from tolcost.algebra.poly import affine_parts
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.nodes import Node, Var
 from tolcost.diagnostics import Rejected
+from tolcost.elaborate.environment import Env
+from tolcost.elaborate.faults import NeedsUnrolling
 from tolcost.elaborate.shapes import facts_here, try_prove
-from tolcost.elaborate.values import Env, NeedsUnrolling
 from tolcost.spaces import SPACES, kind_of
 
 _MOST_CHOICES = 6

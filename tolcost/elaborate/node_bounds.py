@@ -14,8 +14,8 @@ from msgspec import Struct
 from tolcost.algebra import Cond, Poly, const, ge
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.nodes import Block, Node, Var
+from tolcost.elaborate.environment import Env
 from tolcost.elaborate.shapes import facts_here, try_prove
-from tolcost.elaborate.values import Env
 from tolcost.spaces import SPACES, kind_of
 
 _MANY_BITS = 32

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct, field
 
+from tolcost.elaborate.environment import Env, Lazy
 from tolcost.elaborate.maps import Step, WrittenStep
-from tolcost.elaborate.values import Closure, Env, Lazy, Value, is_static, single
+from tolcost.elaborate.values import Closure, Value, is_static, single
 from tolcost.syntax import tree
 
 _Needs = frozenset[int]

@@ -40,31 +40,32 @@ from tolcost.elaborate import (  # noqa: F401 - importing them registers their r
     trip_count,
     whiles,
 )
+from tolcost.elaborate.environment import (
+    CallsApart,
+    Context,
+    Env,
+    Lazy,
+    LoweringRequest,
+    OperatorDefinition,
+    Scope,
+    bind_data,
+    force,
+)
 from tolcost.elaborate.expressions import define_all, delay, dimensions, mentioned, zeros
+from tolcost.elaborate.faults import NeedsUnrolling, fail
 from tolcost.elaborate.inputs import InputBinder, declared_spaces
 from tolcost.elaborate.layout import check_sequence, emit
 from tolcost.elaborate.shapes import Shape, recording
 from tolcost.elaborate.values import (
     Argument,
-    CallsApart,
-    Context,
-    Data,
-    Env,
-    Inputs,
-    Lazy,
+    Computed,
+    Items,
     Missing,
-    NeedsUnrolling,
-    OperatorDefinition,
-    Results,
-    Scope,
     Seq,
     Tensor,
     Value,
     Vec,
     as_output,
-    bind_data,
-    fail,
-    force,
     is_function,
     name_around,
 )
@@ -393,18 +394,16 @@ def elaborate(
     by that of its parts.
     """
     called = call_operator if apart is None else apart.of_operator
-    context = Context({} if operators is None else operators, called, title=title, apart=apart)
+    seen: list[InputNode] = []
+    outer = {name: _from_outside(name, value, seen) for name, value in (around or {}).items()}
+    as_data = {name: _from_outside(name, tensor, seen) for name, tensor in (data or {}).items()}
+    context = Context(LoweringRequest(operators or {}, called, apart, outer, as_data), title=title)
     context.recurrences = [] if recurrences else None
     top = Env(context, Scope(), {})
     try:
         with recording() as left_open:
             asked = [s for s in program.statements if isinstance(s, tree.Define) and s.output]
             top.names["outputs"] = const(outputs if outputs is not None else max(len(asked), 1))
-            seen = (
-                (*_bind_surrounding(top, around), *_bind_known_data(top, data or {}))
-                if around or data
-                else ()
-            )
             env, inputs = _enter(top, program, dict(given or {}), library)
             _force_in_order(env, program)
             values = _results(env, program, outputs)
@@ -417,7 +416,7 @@ def elaborate(
     except AlgebraBudget as budget:
         where = program.span if budget.span is NOWHERE else budget.span
         fail("T0504", f"a formula grows too large: {budget}", where)
-    open_, warnings = tuple(left_open), tuple(context.warnings)
+    open_, warnings = tuple(left_open), tuple(context.notes.warnings)
     if solved is not None:
         solved = replace(solved, own=_finished(top, solved.own), last=_finished(top, solved.last))
     return Elaborated(done, values, warnings, context.notes.equal, open_, _named_values(env), solved)
@@ -429,7 +428,7 @@ def _named_values(env: Env) -> dict[str, Value]:
     for names in (env.parent.names if env.parent is not None else {}, env.names):
         for name, found in names.items():
             value = found.value if isinstance(found, Lazy) else found
-            if value is not None and not isinstance(value, Results) and not is_function(value):
+            if value is not None and not isinstance(value, tuple) and not is_function(value):
                 named[name] = value
     return named
 
@@ -451,29 +450,16 @@ def _symbols(env: Env, inputs: Iterable[InputNode]) -> tuple[Symbol, ...]:
     return tuple([s for s in found if s.kind == "length" and s not in env.context.notes.equal])
 
 
-def _bind_surrounding(top: Env, around: Mapping[str, Argument] | None) -> tuple[InputNode, ...]:
-    """Bind the values of a surrounding graph for the graphs inside; its tensors become inputs."""
-    nodes: list[InputNode] = []
-
-    def seen(name: str, value: Argument) -> Value:
-        match value:
-            case Tensor(shape=shape, space=space):
-                nodes.append(InputNode(name_around(name), (Part(shape, space),)))
-                return Data(nodes[-1])
-            case Inputs(items=items):
-                return Seq(tuple(seen(f"{name}.{n}", item) for n, item in enumerate(items, start=1)))
-            case _:
-                return value
-
-    top.context.around.update((name, seen(name, value)) for name, value in (around or {}).items())
-    return tuple(nodes)
-
-
-def _bind_known_data(top: Env, data: Mapping[str, Tensor]) -> tuple[InputNode, ...]:
-    """Make inputs of known values of a surrounding graph, for programs that need not know them."""
-    nodes = {name: InputNode(name_around(name), (Part(t.shape, t.space),)) for name, t in data.items()}
-    top.context.as_data.update((name, Data(node)) for name, node in nodes.items())
-    return tuple(nodes.values())
+def _from_outside(name: str, value: Argument, inputs: list[InputNode]) -> Value:
+    """Return a value of a surrounding graph as the graphs inside see it; its tensors become inputs."""
+    match value:
+        case Tensor(shape=shape, space=space):
+            inputs.append(InputNode(name_around(name), (Part(shape, space),)))
+            return Computed(inputs[-1])
+        case Seq(items=items):
+            return Seq(tuple(_from_outside(f"{name}.{n}", item, inputs) for n, item in enumerate(items, 1)))
+        case _:
+            return value
 
 
 def _enter(
@@ -570,12 +556,12 @@ def _place_of_output(env: Env, name: str) -> Span:
 
 def call_operator(
     env: Env, name: str, args: tuple[Value, ...], named: dict[str, Value], span: Span
-) -> Value | Results:
+) -> Value | Items:
     """Apply an operator inside another program, in its block."""
-    operator = env.context.operators[name]
+    operator = env.context.request.operators[name]
     given = _arguments(operator.program, args, named, name, span)
     values = apply_program(env, operator.program, given, operator.library, None)
-    return values[0] if len(values) == 1 else Results(values)
+    return values[0] if len(values) == 1 else values
 
 
 def apply_program(

@@ -6,18 +6,10 @@ from tolcost.algebra import Poly, atom, const, data_symbol, the_symbol
 from tolcost.atoms.nodes import Length, Node
 from tolcost.diagnostics import Span
 from tolcost.elaborate.apply import static_node
+from tolcost.elaborate.environment import Env, bind_data
+from tolcost.elaborate.faults import fail
 from tolcost.elaborate.layout import emit, index_node, number
-from tolcost.elaborate.values import (
-    Data,
-    Env,
-    StaticNode,
-    Value,
-    Vec,
-    bind_data,
-    fail,
-    is_static,
-    plain,
-)
+from tolcost.elaborate.values import Computed, Value, Vec, is_static, plain
 from tolcost.spaces import kind_of
 
 NOT_WHOLE = "the end of a range must be a whole number"
@@ -30,7 +22,7 @@ def end_of(env: Env, value: Value, span: Span) -> Value:
         inner = plain(inner.items[0])
     if isinstance(inner, Poly):
         return inner
-    if is_static(inner) and not isinstance(inner, StaticNode):
+    if is_static(inner) and not isinstance(inner, Computed):
         fail("T0310", NOT_WHOLE, span)
     node = index_node(env, inner, span, "the end of a range")
     if kind_of(node.type[0].space) not in ("B", "Z"):
@@ -67,4 +59,4 @@ def shifted(env: Env, index: Value, by: Value, span: Span) -> Value:
     if isinstance(by, Poly) and by == const(0):
         return index
     moved = static_node("add", (_node(env, index, span), _node(env, by, span)), "Z", span)
-    return StaticNode(moved, "Z") if is_static(index) and is_static(by) else Data(moved)
+    return Computed(moved, is_static(index) and is_static(by))

@@ -11,25 +11,10 @@ from typing import NoReturn
 
 from tolcost.algebra import Cond, Poly, bounds, ge, to_text
 from tolcost.diagnostics import Rejected, Span, quoted
+from tolcost.elaborate.environment import CALL_DEPTH, Activation, ArgumentSizes, Env, Lazy, force
+from tolcost.elaborate.faults import OpenRecursion, fail
 from tolcost.elaborate.shapes import component_shapes, facts_here, try_prove
-from tolcost.elaborate.values import (
-    CALL_DEPTH,
-    Activation,
-    ArgumentSizes,
-    Closure,
-    Env,
-    Lazy,
-    Missing,
-    OpenRecursion,
-    Seq,
-    Value,
-    Vec,
-    entry,
-    fail,
-    force,
-    is_function,
-    plain,
-)
+from tolcost.elaborate.values import Closure, Missing, Seq, Value, Vec, entry, is_function, plain
 
 _MOST_TOLD = 3
 """The most arguments that a message names."""

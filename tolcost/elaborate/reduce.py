@@ -21,6 +21,8 @@ from tolcost.atoms.kit import constant_symbols
 from tolcost.atoms.nodes import JointWork
 from tolcost.diagnostics import Diagnostic, Rejected, Span
 from tolcost.elaborate.accumulators import fold_under_coordinates
+from tolcost.elaborate.environment import Env, bind_data, evaluate, form
+from tolcost.elaborate.faults import NeedsUnrolling, fail
 from tolcost.elaborate.induction import as_list, components, may_be_known
 from tolcost.elaborate.layout import emit, grid
 from tolcost.elaborate.lists import NO_TOL, Kinds, fold_list, kinds_of, kinds_of_all, to_kinds
@@ -38,24 +40,17 @@ from tolcost.elaborate.shapes import (
 from tolcost.elaborate.static_numbers import fit_to_space
 from tolcost.elaborate.values import (
     UNROLL_LIMIT,
-    Data,
-    Env,
-    NeedsUnrolling,
+    Computed,
     Quotient,
     Seq,
-    StaticNode,
     Value,
     ValueList,
     Vec,
-    View,
-    bind_data,
     cast_of,
     entry,
-    evaluate,
-    fail,
-    form,
     is_function,
     is_static,
+    is_tol,
     plain,
     recast,
 )
@@ -114,11 +109,10 @@ def fold_value(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...
     except NeedsUnrolling:
         if few:
             return _entry_by_entry(env, step, start, grid(numbers or ()))
-        mode = env.scope.mode
-        if mode.tables:
+        if env.scope.tables:
             raise
         # The domain is too long to unroll: look tables up instead.
-        return fold_value(env.in_mode(replace(mode, tables=True)), step, start, shape)
+        return fold_value(env.building(env.scope.same(tables=True)), step, start, shape)
 
 
 def _fold(env: Env, step: WrittenStep, start: Value, shape: tuple[Poly, ...]) -> Value:
@@ -175,7 +169,7 @@ def _run_steps(
     fold of unknown length.
     """
     outer = env.building(env.scope.inner())
-    with env.context.attempt(outer.scope) as trial:
+    with env.context.notes.attempt(outer.scope) as trial:
         values = [start if work is None else bind_data(outer, start, work=work)]
         for at in points:
             after = step.at(outer, values[-1], tuple(const(a) for a in at))
@@ -200,8 +194,8 @@ def _as_data_if_any(env: Env, step: WrittenStep, over: Vec) -> WrittenStep:
 
 def _as_data(env: Env, value: Value, span: Span) -> Value:
     """Convert a static number to data; return any other value as it is."""
-    number = isinstance(plain(value), (Poly, Cond, Fraction, float, complex, Quotient, StaticNode))
-    return Data(emit(env, value, span)) if number else value
+    number = isinstance(plain(value), (Poly, Cond, Fraction, float, complex, Quotient, Computed))
+    return Computed(emit(env, value, span)) if number else value
 
 
 # ---- static folds ------------------------------------------------------------------------
@@ -233,7 +227,9 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
     if isinstance(start, NO_TOL):
         return None  # too long to run step by step, and not expressible in the IR
     steady = (
-        None if isinstance(start, (ValueList, Vec, View)) else _fold_final_at_once(env, step, start, shape)
+        None
+        if isinstance(start, ValueList) or is_tol(start)
+        else _fold_final_at_once(env, step, start, shape)
     )
     return folded if steady is None else _in_fold_space(env, steady, folded)
 
@@ -256,7 +252,7 @@ def _probe(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value
 def _probe_first_step(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) -> Value | None:
     """Probe a fold of sequences or texts: without IR, only the first step shows whether it is static."""
     inner = env.building(env.scope.inner())
-    with env.context.attempt(inner.scope):
+    with env.context.notes.attempt(inner.scope):
         value = step.at(inner, start, tuple(const(1) for _ in shape))
     return start if known(shape) is not None and is_static(value) else None
 
@@ -266,7 +262,7 @@ def _fold_final_at_once(env: Env, step: Step, start: Value, shape: tuple[Poly, .
     if prove(ge(product_of(shape) - 1), facts_here(env)) is not True:
         return None
     coords, inner = fresh_coordinates(env, step.pattern, shape)
-    with env.context.attempt(inner.scope) as trial:
+    with env.context.notes.attempt(inner.scope) as trial:
         value = plain(step.at(inner, start, coords))
         if not isinstance(value, (Poly, Cond, Fraction, float)):
             return None
@@ -286,7 +282,7 @@ def _fold_in_closed_form(env: Env, step: Step, start: Value, shape: tuple[Poly, 
     accumulator, first = data_symbol("accumulator", None, None), plain(start)
     symbol = the_symbol(accumulator)
     coords, inner = fresh_coordinates(env, step.pattern, shape)
-    with env.context.attempt(inner.scope) as trial:
+    with env.context.notes.attempt(inner.scope) as trial:
         value = plain(step.at(inner, accumulator, coords))
         if not isinstance(value, Poly):
             return None

@@ -27,6 +27,8 @@ from tolcost.algebra import (
 from tolcost.atoms.nodes import ConditionKind, Convert, Node, Part
 from tolcost.diagnostics import Span, on_one_line, quoted
 from tolcost.elaborate.apply import apply, static_in
+from tolcost.elaborate.environment import Env
+from tolcost.elaborate.faults import Fault, Misfit, UnexpectedValue, fail
 from tolcost.elaborate.layout import describe, emit, integers, made_of
 from tolcost.elaborate.shapes import (
     Shape,
@@ -57,20 +59,15 @@ from tolcost.elaborate.signatures import (
 from tolcost.elaborate.static_numbers import integer_division
 from tolcost.elaborate.values import (
     Cast,
-    Data,
-    Env,
-    Fault,
-    Misfit,
+    Computed,
     Seq,
     Spaces,
-    StaticNode,
-    UnexpectedValue,
     Value,
     ValueList,
     Vec,
     View,
-    fail,
     is_static,
+    is_tol,
     plain,
 )
 from tolcost.elaborate.whole_numbers import is_whole
@@ -115,7 +112,7 @@ def _space(env: Env, span: Span, given: Value) -> Value:
     env.context.asked += 1
     value = tol(env, given, span)
     match value:
-        case Data(node=node):
+        case Computed(node=node):
             return Spaces(tuple(p.space for p in node.type))
         case ValueList(items=items):
             return Spaces(tuple(space_of(item) for item in items))
@@ -137,7 +134,7 @@ def _convert(env: Env, span: Span, value: Value, target: Spaces) -> Value:
         fail("T0409", f"{len(spaces)} spaces for a list of capacity {capacity(value)}", span)
     if isinstance(value, ValueList) or (isinstance(value, View) and len(spaces) > 1):
         return _convert_each(env, span, components(env, value, span), target)
-    if is_static(value) and len(spaces) == 1 and not isinstance(value, StaticNode):
+    if is_static(value) and len(spaces) == 1 and (not isinstance(value, Computed) or is_tol(value)):
         check_within(env, value, spaces[0], target.within[0], span)
         env.context.asked += 1  # no node remains to show that it was converted
         return static_in(env, value, spaces[0], span)
@@ -150,7 +147,7 @@ def _convert(env: Env, span: Span, value: Value, target: Spaces) -> Value:
     kept = all(bounds == bounds_of(p.space) for bounds, p in zip(target.within, node.type, strict=True))
     free = kept or all(bounds is ALL for bounds in target.within)
     converted = Convert(node, parts, within=() if free else target.within, span=span)
-    return StaticNode(converted, parts[0].space) if isinstance(value, StaticNode) else Data(converted)
+    return Computed(converted, is_static(value))
 
 
 def _rounds(env: Env, node: Node, target: Spaces) -> bool:
@@ -158,15 +155,15 @@ def _rounds(env: Env, node: Node, target: Spaces) -> bool:
     pairs = zip(node.type, target.names, strict=True)
     if not any(kind_of(part.space) == "R" and kind_of(name) == "Z" for part, name in pairs):
         return False
-    env.context.looked += 1
+    env.context.notes.looked += 1
     return not is_whole(env.scope, node)
 
 
 def _convert_rounding(env: Env, span: Span, node: Node, target: Spaces) -> Value:
     """Convert values by rounding, component by component: an elementary function of each element."""
     if len(target.names) == 1:
-        return _convert(env, span, apply(env, "round", (Data(node),), span), target)
-    return _convert_each(env, span, components(env, Data(node), span), target)
+        return _convert(env, span, apply(env, "round", (Computed(node),), span), target)
+    return _convert_each(env, span, components(env, Computed(node), span), target)
 
 
 def _convert_each(env: Env, span: Span, items: tuple[Value, ...], target: Spaces) -> Value:
@@ -228,8 +225,8 @@ def _exact(env: Env, span: Span, a: Poly, b: Poly) -> Value:
     if symbol is not None:
         name = (_divided_length(written, b) or symbol).name
         share = length(env.context.unused(f"{name}_share"))
-        env.context.record(eq(written - b * share), "divides", "the length divides", span)
-        env.context.adopt(symbol, b * share)
+        env.context.notes.record(eq(written - b * share), "divides", "the length divides", span)
+        env.context.notes.adopt(symbol, b * share)
         return share
     quotient = integer_division(env, span, a, b)
     require(env, eq(a - b * quotient), "the length divides", span, "the length does not divide", "divides")
@@ -288,7 +285,7 @@ def _apart(env: Env, span: Span, a: Poly, b: Poly) -> Value:
     equal = decide(env, eq(a - b))
     if equal is TRUE or equal is FALSE:
         return negate(equal)
-    env.context.record(negate(equal), "differ", "the lengths differ", span)
+    env.context.notes.record(negate(equal), "differ", "the lengths differ", span)
     return TRUE
 
 
@@ -367,7 +364,7 @@ def _equal(env: Env, span: Span, a: Value, b: Value) -> Cond:
 def _record_assumption(env: Env, span: Span, condition: Cond, kind: ConditionKind, reason: str) -> None:
     """Record a condition that must hold wherever this place is reached."""
     here = [negate(fact) for fact in env.scope.facts]
-    env.context.record(disj(condition, *here), kind, reason, span)
+    env.context.notes.record(disj(condition, *here), kind, reason, span)
 
 
 def _show(value: Value) -> str:

@@ -41,27 +41,20 @@ from tolcost.algebra import (
 from tolcost.algebra.conditions import asks_coordinates
 from tolcost.atoms.nodes import Component, ConditionKind, Node, Pack, Type
 from tolcost.diagnostics import Label, Span, quoted
+from tolcost.elaborate.environment import Context, Env, Lazy
+from tolcost.elaborate.faults import Fault, Misfit, OutOfRange, UnexpectedValue, fail
 from tolcost.elaborate.values import (
     Cast,
-    Context,
-    Data,
-    Env,
-    Fault,
-    Lazy,
-    Misfit,
+    Computed,
     Missing,
-    OutOfRange,
     Quotient,
     Seq,
-    StaticNode,
-    UnexpectedValue,
     Unknown,
     Value,
     ValueList,
     Vec,
     View,
     cast_of,
-    fail,
     is_function,
     is_static,
     plain,
@@ -145,15 +138,8 @@ def decide(env: Env, condition: Cond) -> Cond:
         return condition
     if env.context.notes.equal:
         condition = substitute_cond(condition, env.context.notes.equal)
-    facts = facts_here(env)
-    before = env.context.left_open
-    if facts is before[1] and condition == before[0]:  # a choice repeats the question of its condition
-        return condition
-    verdict = try_prove(condition, facts)
-    if verdict is None:
-        env.context.left_open = (condition, facts)
-        return condition
-    return TRUE if verdict else FALSE
+    verdict = try_prove(condition, facts_here(env))
+    return condition if verdict is None else TRUE if verdict else FALSE
 
 
 def facts_here(env: Env) -> tuple[Cond, ...]:
@@ -190,15 +176,15 @@ def unify(
     everywhere = at_all_places(env, eq(left - right), refuse)
     if everywhere is TRUE:
         return left
-    context.record(everywhere, "equal", message_text(what), span)
+    context.notes.record(everywhere, "equal", message_text(what), span)
     if solved is not None:
         symbol, value = solved
-        context.adopt(symbol, value)
+        context.notes.adopt(symbol, value)
         if _has_contradiction(context):
             refuse(definite=True)
         return substitute_equal_lengths(context, left)
     if not any(s.kind == "coord" for s in (left - right).free):
-        context.agree(eq(left - right))
+        context.notes.agree(eq(left - right))
     return left
 
 
@@ -258,7 +244,7 @@ def required(
     In a block that is never visited nothing is required.
     """
     verdict = decide(env, condition)
-    if verdict is TRUE or env.scope.never or not env.scope.mode.checked:
+    if verdict is TRUE or env.scope.never or not env.scope.checked:
         return verdict if verdict is TRUE else FALSE
     if verdict is FALSE:
         fail(code, message_text(message), span, hint, kind=OutOfRange, definite=True)
@@ -268,7 +254,7 @@ def required(
 
     everywhere = at_all_places(env, verdict, refuse)
     if everywhere is not TRUE:
-        env.context.record(everywhere, kind, reason, span)
+        env.context.notes.record(everywhere, kind, reason, span)
     return everywhere
 
 
@@ -553,7 +539,7 @@ def shape_of(env: Env, value: Value, span: Span) -> Shape:
     """Return the shape of a value; ``()`` for a numeric."""
     if isinstance(value, Poly):
         return ()
-    if isinstance(value, Data):
+    if isinstance(value, Computed):
         return substitute_in_shape(env, value.node.type[0].shape)
     if isinstance(value, View):
         return substitute_in_shape(env, value.shape)
@@ -594,11 +580,11 @@ def space_of(value: Value) -> str:
     Static numerics have the smallest space that holds them.
     """
     match value:
-        case Data(node=node):
+        case Computed(node=node):
             return node.type[0].space
         case Poly():
             return "Z"
-        case View(space=space) | StaticNode(space=space) | Cast(space=space):
+        case View(space=space) | Cast(space=space):
             return space
         case Vec(items=items) | ValueList(items=items):
             return reduce(join_spaces, map(space_of, items)) if items else "Z"
@@ -683,7 +669,7 @@ def _declaration_of(env: Env, name: str) -> Span | None:
 
 def capacity(value: Value) -> int:
     """Return the number of components of a value, or of each element of it."""
-    if isinstance(value, Data):
+    if isinstance(value, Computed):
         return len(value.node.type)
     if isinstance(value, View):
         return value.capacity
@@ -706,8 +692,8 @@ def pick_component(env: Env, base: Value, j: int, span: Span) -> Value:
         return base.items[j - 1]
     check_component(j, capacity(base), span)
     match base:
-        case Data(node=node) if len(node.type) > 1:
-            return Data(component(env.scope.bind(node), j))
+        case Computed(node=node) if len(node.type) > 1:
+            return Computed(component(env.scope.bind(node), j), base.static)
         case View(shape=shape, get=get, static=static, space=space) if base.capacity > 1:
             return View(shape, lambda here, at: pick_component(here, get(here, at), j, span), static, space)
         case Cast(value=inner, space=space):
@@ -739,7 +725,7 @@ def component_shapes(env: Env, value: Value, span: Span) -> list[Shape]:
     match value:
         case ValueList(items=items):
             return [shape_of(env, item, span) for item in items]
-        case Data(node=node):
+        case Computed(node=node):
             return [substitute_in_shape(env, part.shape) for part in node.type]
         case _:
             return [shape_of(env, value, span)] * capacity(value)
@@ -764,10 +750,10 @@ def split_if_uneven(env: Env, value: Value) -> Value:
 
     Return any other value as it is.
     """
-    if not isinstance(value, Data) or _has_one_shape(value.node.type):
+    if not isinstance(value, Computed) or _has_one_shape(value.node.type):
         return value
     whole = env.scope.bind(value.node)
-    return ValueList(tuple(Data(component(whole, j + 1)) for j in range(len(whole.type))))
+    return ValueList(tuple(Computed(component(whole, j + 1), value.static) for j in range(len(whole.type))))
 
 
 # === Bounds of static values: numbers are checked now, and what depends on lengths becomes a condition.

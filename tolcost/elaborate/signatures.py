@@ -7,24 +7,22 @@ from typing import Any
 
 from tolcost.algebra import Poly
 from tolcost.diagnostics import Span
+from tolcost.elaborate.environment import PRIMITIVES, Env
+from tolcost.elaborate.faults import fail, wrong_arity
 from tolcost.elaborate.layout import describe, emit, in_one_tol, integers, spread
 from tolcost.elaborate.shapes import split_if_uneven
 from tolcost.elaborate.values import (
-    PRIMITIVES,
-    Data,
-    Env,
+    Computed,
     Missing,
     Seq,
     Spaces,
     Value,
     Vec,
     cast_of,
-    fail,
     is_function,
     is_static,
     plain,
     recast,
-    wrong_arity,
 )
 from tolcost.spaces import bounds_of
 from tolcost.syntax.names import BUILTINS
@@ -50,7 +48,7 @@ def primitive(
             if not BUILTINS[name].takes(len(args)):
                 wrong_arity(f"`{name}`", BUILTINS[name], len(args), span)
             if cast_of(args[0]) and 0 < place < len(args) and not is_static(args[place]):
-                args = (Data(emit(env, args[0], span)), *args[1:])
+                args = (Computed(emit(env, args[0], span)), *args[1:])
             given, space = list(args), None
             if elements and any(map(cast_of, args)):
                 values, space = in_one_tol(env, [args[k] for k in elements], span)

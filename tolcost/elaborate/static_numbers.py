@@ -42,8 +42,10 @@ from tolcost.algebra import (
 )
 from tolcost.algebra.poly import UNIT
 from tolcost.diagnostics import Span
+from tolcost.elaborate.environment import Env
+from tolcost.elaborate.faults import fail
 from tolcost.elaborate.shapes import decide, facts_here, require
-from tolcost.elaborate.values import Env, Quotient, Spaces, StaticNode, Value, Vec, View, fail, plain
+from tolcost.elaborate.values import Computed, Quotient, Spaces, Value, Vec, View, plain
 from tolcost.spaces import SPACES, kind_of
 
 Real = Poly | Quotient | Fraction | float
@@ -293,7 +295,7 @@ def fit_to_space(env: Env, value: Value, space: str) -> Value:
             kept = tuple([fit_to_space(env, item, space) for item in items])
             same = all(a is b for a, b in zip(kept, items, strict=True))
             return value if same else Vec(value.shape, kept, value.loose)
-        case View(get=get, static=True, laid=None) if kind_of(space) == "Z":
+        case View(get=get, static=True) if kind_of(space) == "Z":
             return replace(value, get=lambda here, at: fit_to_space(here, plain(get(here, at)), space))
         case Poly() if kind_of(space) == "Z":
             return _wrap(env, value, space)
@@ -335,7 +337,7 @@ def round_to_digits(value: Fraction, digits: int, least: int, most: int) -> Frac
 # === Constant folding with symbolic lengths: exact evaluation of static numerics at compile time.
 #
 # Integers are polynomials, truth values are conditions, reals are fractions or quotients of polynomials. A
-# value without an exact form becomes a free node (``StaticNode``). Nothing that could decide a length is
+# value without an exact form becomes a static node. Nothing that could decide a length is
 # rounded.
 
 
@@ -380,7 +382,7 @@ def fold_integers(env: Env, name: str, numbers: tuple[Any, ...], span: Span) -> 
 def fold_static(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value | None:
     """Evaluate a function of static arguments; None if only a node can express it."""
     kinds = set(map(type, args))
-    if StaticNode in kinds:
+    if Computed in kinds:
         return None
     if str in kinds or Spaces in kinds:
         return _compare_words(name, args, span)

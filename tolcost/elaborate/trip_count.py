@@ -52,27 +52,14 @@ from tolcost.atoms.kit import inner_nodes, is_ref, reached
 from tolcost.atoms.nodes import Block, Component, Convert, Fold, Lambda, Node, Number, Pack, Ref, Var
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.again import restrict_to_components
+from tolcost.elaborate.environment import Env, Scope, bind_data, form
+from tolcost.elaborate.faults import NeedsUnrolling, fail
 from tolcost.elaborate.induction import as_list, components, elaborate_any_step
 from tolcost.elaborate.lists import fold_list
 from tolcost.elaborate.maps import Step, WrappedStep, fresh_coordinates
 from tolcost.elaborate.reduce import written_fold
 from tolcost.elaborate.shapes import capacity, pick_component
-from tolcost.elaborate.values import (
-    Data,
-    Env,
-    NeedsUnrolling,
-    Scope,
-    Seq,
-    Unknown,
-    Value,
-    ValueList,
-    Vec,
-    bind_data,
-    fail,
-    form,
-    is_static,
-    plain,
-)
+from tolcost.elaborate.values import Seq, Unknown, Value, ValueList, Vec, is_data, is_static, plain
 from tolcost.syntax import tree
 
 MOST_TAKEN = 512
@@ -171,7 +158,7 @@ class WrittenLoop(Struct, frozen=True, eq=False):
         try:
             return bind_data(env, fold_list(env, step, start, (turns,), maybe_static=True))
         except NeedsUnrolling:
-            tables = env.in_mode(replace(env.scope.mode, tables=True))
+            tables = env.building(env.scope.same(tables=True))
             return bind_data(env, fold_list(tables, step, start, (turns,), maybe_static=True))
 
     def result(self, turns: Poly, exact: bool) -> Value:
@@ -257,7 +244,7 @@ def compute_conditions(env: Env, loop: WrittenLoop, turns: Symbol) -> None:
 
 def fold_of(env: Env, condition: Value, span: Span) -> Fold:
     """Return the fold whose first component a value is."""
-    node = condition.node if isinstance(condition, Data) else None
+    node = condition.node if is_data(condition) else None
     while node is not None and not isinstance(node, Fold):
         match node:
             case Component(value=value, j=1):
@@ -331,18 +318,18 @@ class _Turn(Struct, frozen=True, eq=False):
 def _count_held_turns(env: Env, turn: _Turn, start: tuple[Value, ...], shape: tuple[Poly, ...]) -> HeldTurns:
     """Find out at how many turns the condition holds, from what induction shows about every turn."""
     coords, inner = fresh_coordinates(env, turn.step.pattern, shape)
-    open_end = inner.in_mode(replace(inner.scope.mode, checked=False))  # of turns that may never be taken
-    with env.context.attempt(inner.scope):
+    open_end = inner.building(inner.scope.same(checked=False))  # of turns that may never be taken
+    with env.context.notes.attempt(inner.scope):
         try:
             elaborate_any_step(open_end, turn.wrapped(turn.at), start, shape, coords)
         except (Rejected, NeedsUnrolling):
             return _count_turn_by_turn(inner, turn, start, shape[0])
     condition, certain = _necessary_condition(turn.said[0])
-    if isinstance(turn.said[0], Data):
+    if is_data(turn.said[0]):
         condition = conj(*_known_parts(open_end.scope, turn.said[0].node))
     now = substitute_cond(condition, {the_symbol(coords[0]): TURN + 1})
     turns = count_leading_turns(now, the_symbol(TURN))
-    if isinstance(turn.said[0], Data):
+    if is_data(turn.said[0]):
         return HeldTurns(None, certain=False, most=turns if isinstance(turns, Poly) else None)
     return HeldTurns(turns, certain, now)
 

@@ -10,7 +10,9 @@ from msgspec.structs import replace
 from tolcost.algebra import FALSE, TRUE, Poly, const, data_symbol, fewer_clips, indicator, the_symbol
 from tolcost.atoms.nodes import Part, Ref, Var
 from tolcost.diagnostics import Rejected, Source, Span
+from tolcost.elaborate.environment import Env, bind_data, evaluate, form
 from tolcost.elaborate.expressions import as_length, function_of, is_functional, signature
+from tolcost.elaborate.faults import NeedsUnrolling, fail
 from tolcost.elaborate.layout import emit
 from tolcost.elaborate.measures import Turn, most_turns
 from tolcost.elaborate.reduce import fold_value, written_fold
@@ -21,21 +23,7 @@ from tolcost.elaborate.trip_count import (
     fold_of,
     written_loop,
 )
-from tolcost.elaborate.values import (
-    Applicable,
-    Data,
-    Env,
-    NeedsUnrolling,
-    Seq,
-    Value,
-    ValueList,
-    bind_data,
-    entry,
-    evaluate,
-    fail,
-    form,
-    is_static,
-)
+from tolcost.elaborate.values import Applicable, Computed, Seq, Value, ValueList, entry, is_static
 from tolcost.syntax import parse, tree
 
 _LIBRARY = """
@@ -94,14 +82,14 @@ def _texts(counted: bool) -> tuple[tree.Call, tree.Call, tree.Expr]:
 def _most_turns(env: Env, loop: WrittenLoop, turn: tree.Expr) -> Poly | None:
     """Return a bound of the turns, if some measure is seen to fall with every turn."""
     inner = env.building(env.scope.inner())
-    with env.context.attempt(inner.scope):
+    with env.context.notes.attempt(inner.scope):
         try:
             first = [emit(inner, value, turn.span) for value in loop.carried]
             holders = [Var("", node.type) for node in first]
-            given = tuple(Data(Ref(var, var.type)) for var in holders)
+            given = tuple(Computed(Ref(var, var.type)) for var in holders)
             number = Ref(Var("", _WHOLE), _WHOLE)
             carried = given[0] if len(given) == 1 else ValueList(given)
-            names = {**env.names, "carried": carried, "k": Data(number)}
+            names = {**env.names, "carried": carried, "k": Computed(number)}
             found = evaluate(Env(inner.context, inner.scope, names, calls=env.calls), turn)
             condition, *after = [
                 emit(inner, pick_component(inner, found, j, turn.span), turn.span)

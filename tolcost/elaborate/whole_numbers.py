@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from tolcost.algebra import Poly
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.nodes import Block, Constant, Node, Var
-from tolcost.elaborate.values import Scope
+from tolcost.elaborate.environment import Scope
 from tolcost.spaces import kind_of
 
 _ROUNDING = frozenset({"floor", "ceil", "round", "trunc", "sgn"})

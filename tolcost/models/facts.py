@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
@@ -33,10 +33,10 @@ from tolcost.algebra import (
 from tolcost.cost.count import Change
 from tolcost.cost.traffic import bytes_of
 from tolcost.diagnostics import quoted, refuse
-from tolcost.elaborate import Inputs, Tensor
+from tolcost.elaborate import Tensor
 from tolcost.elaborate.values import Cast, Missing, Quotient, Seq, Value, Vec, distinct, frozen, shape_given
 
-Known = Tensor | Inputs | Value
+Known: TypeAlias = Value
 """The shape and space of a tensor, several of them, or the value itself."""
 
 NOTHING = 0
@@ -151,20 +151,12 @@ def changed(value: Known, change: Change) -> Known:
     match value:
         case Tensor(shape=shape, space=space):
             return Tensor(tuple(map(change, shape)), space)
-        case Inputs(items=items):
-            return Inputs(tuple(changed(item, change) for item in items))
-        case _:
-            return _changed_value(value, change)
-
-
-def _changed_value(value: Value, change: Change) -> Value:
-    match value:
         case Seq(items=items):
-            return Seq(tuple(_changed_value(item, change) for item in items))
+            return Seq(tuple(changed(item, change) for item in items))
         case Cast(value=inner, space=space):
-            return Cast(_changed_value(inner, change), space)
+            return Cast(changed(inner, change), space)
         case Vec(shape=shape, items=items, loose=loose):
-            entries = {place: _changed_value(item, change) for place, item in distinct(items).items()}
+            entries = {place: changed(item, change) for place, item in distinct(items).items()}
             return Vec(shape, tuple([entries[id(item)] for item in items]), loose)
         case Quotient(over=over, under=under):
             return Quotient(change(over), change(under))
@@ -189,7 +181,7 @@ def forms_in(value: Known | None) -> list[Poly]:
     return found
 
 
-_NO_VALUES = (Tensor, Inputs, Missing, type(None))
+_NO_VALUES = (Tensor, Seq, Missing, type(None))
 
 
 def is_value(known: Known | None) -> bool:
@@ -202,8 +194,8 @@ def as_tensor(known: Known) -> Known:
     match known:
         case Cast(space=space):
             return Tensor(shape_given(known) or (), space)
-        case Inputs(items=items):
-            return Inputs(tuple(map(as_tensor, items)))
+        case Seq(items=items):
+            return Seq(tuple(map(as_tensor, items)))
         case _:
             return known
 
@@ -216,7 +208,7 @@ def bytes_known(known: Known | None) -> Poly | None:
     match known:
         case Tensor(shape=shape, space=space):
             return bytes_of(shape, space)
-        case Inputs(items=items):
+        case Seq(items=items):
             return total_known(map(bytes_known, items))
         case _:
             return const(0)
@@ -224,7 +216,7 @@ def bytes_known(known: Known | None) -> Poly | None:
 
 def shape_of(known: Known | None) -> tuple[Poly, ...] | None:
     """Return the shape of a tensor or a known value; None for anything else."""
-    return None if known is None or isinstance(known, Inputs) else shape_given(known)
+    return None if known is None or isinstance(known, Seq) else shape_given(known)
 
 
 def space_of(known: Known | None) -> str | None:

@@ -17,8 +17,8 @@ from tolcost.catalogue.graph import GraphNode
 from tolcost.catalogue.operand_types import TypeContradiction
 from tolcost.catalogue.specs import Spec
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate import Inputs, Tensor
-from tolcost.elaborate.values import Fault, UnexpectedValue
+from tolcost.elaborate import Seq, Tensor
+from tolcost.elaborate.faults import Fault, UnexpectedValue
 from tolcost.models.facts import Known, is_version, symbols_in
 from tolcost.models.lowered import Applied, Given, Impossible, Setting
 from tolcost.models.schemes import lowered_alone
@@ -59,9 +59,9 @@ def _with_free_lengths(known: Known | None, lengths: Iterable[int]) -> Known | N
     match known:
         case Tensor(shape=shape, space=space):
             return Tensor(tuple(d if d.constant is not None else _free_length(lengths) for d in shape), space)
-        case Inputs(items=items):
+        case Seq(items=items):
             loose = [_with_free_lengths(item, lengths) for item in items]
-            return None if None in loose else Inputs(tuple(item for item in loose if item is not None))
+            return None if None in loose else Seq(tuple(item for item in loose if item is not None))
         case _:
             return None if known is None or symbols_in(known) else known
 

@@ -30,7 +30,7 @@ from tolcost.cost import Counts, Traffic, traffic
 from tolcost.cost.count import count_macs
 from tolcost.cost.macs import MacFlow, OutputSources, find_mac_flow
 from tolcost.diagnostics import Diagnostic
-from tolcost.elaborate import Inputs, Tensor
+from tolcost.elaborate import Seq, Tensor
 from tolcost.elaborate.values import Missing
 from tolcost.models.facts import UNKNOWN, Known, as_tensor, is_value, replaced
 
@@ -103,7 +103,7 @@ class Lowered(Struct, frozen=True, eq=False):
     unproved: tuple[Condition, ...] = ()
     """Conditions at every coordinate that only a run can check; empty for an instance of a scheme."""
     unlisted: tuple[str, ...] = ()
-    """Inputs, also those of nested nodes, in types that ONNX does not list for the operator."""
+    """Seq, also those of nested nodes, in types that ONNX does not list for the operator."""
     options: frozenset[str] = frozenset()
     """The inputs and outputs that the node has, and its attributes that are not 0, by name."""
 
@@ -175,7 +175,7 @@ def arguments(spec: Spec, given: Given, graphs: bool) -> list[Known | None]:
         if known is None or isinstance(known, Missing):
             found.append(None)
         elif n < len(declared) and declared[n].kind == "static":
-            told = None if declared[n].late else decided_by_data(known, given.names[n])
+            told = None if declared[n].maybe_data else decided_by_data(known, given.names[n])
             found.append(told or known)
         else:
             found.append(known if graphs or is_handed(known, together) else as_tensor(known))
@@ -197,7 +197,7 @@ def shapes_of(outputs: Sequence[Known]) -> Iterator[tuple[Poly, ...]]:
     for known in outputs:
         if isinstance(known, Tensor):
             yield known.shape
-        elif isinstance(known, Inputs):
+        elif isinstance(known, Seq):
             yield from shapes_of(known.items)
 
 

@@ -38,20 +38,9 @@ from tolcost.catalogue.subgraphs import (
 from tolcost.catalogue.types import CODE_OF_SPACE
 from tolcost.cost import Counts, count, traffic
 from tolcost.diagnostics import Diagnostic, Rejected
-from tolcost.elaborate import Inputs, Tensor, elaborate
-from tolcost.elaborate.values import (
-    Cast,
-    Data,
-    Misfit,
-    Missing,
-    Quotient,
-    Seq,
-    StaticNode,
-    Value,
-    Vec,
-    View,
-    is_static,
-)
+from tolcost.elaborate import Tensor, elaborate
+from tolcost.elaborate.faults import Misfit
+from tolcost.elaborate.values import Cast, Computed, Missing, Quotient, Seq, Value, Vec, View, is_static
 from tolcost.models.facts import (
     MOST_STATIC,
     Known,
@@ -210,15 +199,15 @@ def _with_spaces(
 
 
 def _is_outside(known: Known) -> bool:
-    if isinstance(known, Inputs):
+    if isinstance(known, Seq):
         return any(map(_is_outside, known.items))
     return isinstance(known, Tensor | Cast) and known.space not in CODE_OF_SPACE
 
 
 def _in_schema_space(known: Known, space: str | None) -> Known:
     """Return a fact in the space from the schema, if the definition's space is not one of ONNX's."""
-    if isinstance(known, Inputs):
-        return Inputs(tuple(_in_schema_space(item, space) for item in known.items))
+    if isinstance(known, Seq):
+        return Seq(tuple(_in_schema_space(item, space) for item in known.items))
     if space is None or not isinstance(known, Tensor | Cast) or not _is_outside(known):
         return known
     return replace(known, space=space)
@@ -227,9 +216,7 @@ def _in_schema_space(known: Known, space: str | None) -> Known:
 def _known(name: str, value: Value, nodes: Mapping[str, Node]) -> Known:
     """Return what later nodes may know of an output: its value if it is static, else its shape and space."""
     if isinstance(value, Seq):
-        return Inputs(
-            tuple(_known(f"{name}.{n}", item, nodes) for n, item in enumerate(value.items, start=1))
-        )
+        return Seq(tuple(_known(f"{name}.{n}", item, nodes) for n, item in enumerate(value.items, start=1)))
     if isinstance(value, Missing | str):
         return value
     part = nodes[name].type[0]
@@ -241,7 +228,7 @@ def _known(name: str, value: Value, nodes: Mapping[str, Node]) -> Known:
 
 def _is_known_by_shape_only(value: Value, known: Known) -> bool:
     """Whether a static value is known by its shape only."""
-    if isinstance(value, Seq) and isinstance(known, Inputs):
+    if isinstance(value, Seq) and isinstance(known, Seq):
         return any(map(_is_known_by_shape_only, value.items, known.items))
     return isinstance(known, Tensor) and is_static(value)
 
@@ -271,7 +258,7 @@ def _is_portable(value: Value) -> bool:
             return _is_portable(inner)
         case Vec(items=items):
             return all(_is_portable(item) for item in items)
-        case Data() | View() | StaticNode():
+        case Computed() | View():
             return False
         case _:
             return True

@@ -39,7 +39,7 @@ from tolcost.atoms.nodes import Condition, Program
 from tolcost.cost import Counts, Traffic, depths, traffic
 from tolcost.cost.traffic import undecided
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate import Inputs, Tensor
+from tolcost.elaborate import Tensor
 from tolcost.elaborate.values import Cast, Seq, Vec, frozen
 from tolcost.models.facts import Known, changed, forms_in, symbols_in
 from tolcost.models.lowered import ComputedCost, Lowered, LoweredCost, MacFlowNames
@@ -388,7 +388,7 @@ def _plain(known: Known) -> bool:
     match known:
         case Tensor() | Poly():
             return True
-        case Inputs(items=items) | Seq(items=items) | Vec(items=items):
+        case Seq(items=items) | Vec(items=items):
             return all(map(_plain, items))
         case Cast(value=inner):
             return _plain(inner)

@@ -42,8 +42,8 @@ from tolcost.atoms.nodes import Condition, Program
 from tolcost.catalogue.graph import GraphNode, Weight
 from tolcost.catalogue.specs import Spec
 from tolcost.cost import Counts, Traffic
-from tolcost.elaborate import Inputs, Tensor
-from tolcost.elaborate.values import Cast, Seq, Value, Vec
+from tolcost.elaborate import Tensor
+from tolcost.elaborate.values import Cast, Seq, Vec
 from tolcost.models.facts import Known
 from tolcost.models.lowered import ComputedCost, Lowered, MacFlowNames, options_of
 from tolcost.models.patterns import Cases, UndecidedInteger, UndecidedNumber
@@ -136,8 +136,6 @@ class Writer(Struct):
                 return None
             case Tensor(shape=shape, space=space):
                 return ["tensor", space, *self.forms(shape)]
-            case Inputs(items=items):
-                return ["several", *map(self.known, items)]
             case Weight(value=value) if value is not None:
                 return ["weight", self.known(value)]
             case Cast(value=inner, space=space):
@@ -249,22 +247,20 @@ class Reader:
         match data:
             case ["tensor", space, *shape]:
                 return Tensor(self.forms(shape), space)
-            case ["several", *items]:
-                return Inputs(tuple(map(self.known, items)))
-            case _:
-                return self.value(data)
-
-    def value(self, data: Any) -> Value:
-        """Decode a known value."""
-        match data:
             case ["cast", space, inner]:
-                return Cast(self.value(inner), space)
+                return Cast(self.known(inner), space)
             case ["vec", shape, loose, *items]:
-                return Vec(tuple(shape), tuple(map(self.value, items)), loose)
+                return Vec(tuple(shape), tuple(map(self.known, items)), loose)
             case ["fill", shape, loose, item]:
-                return Vec(tuple(shape), (self.value(item),) * prod(shape), loose)
+                return Vec(tuple(shape), (self.known(item),) * prod(shape), loose)
             case ["seq", *items]:
-                return Seq(tuple(map(self.value, items)))
+                return Seq(tuple(map(self.known, items)))
+            case _:
+                return self.number(data)
+
+    def number(self, data: Any) -> Known:
+        """Decode a known number, a text or a condition."""
+        match data:
             case ["form", form]:
                 return self.form(form)
             case ["any"]:

@@ -40,7 +40,7 @@ from tolcost.catalogue.graph import (
 from tolcost.catalogue.operand_types import check_node, types_of
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, quoted, refuse, visible
-from tolcost.elaborate import Inputs, Tensor
+from tolcost.elaborate import Seq, Tensor
 from tolcost.elaborate.values import MOST_IN_SEQUENCE, name_around
 from tolcost.models.facts import NOTHING, UNKNOWN, Known, ValueTable, enlarged, pinned, shape_of, space_of
 from tolcost.models.functions import Functions
@@ -184,7 +184,7 @@ class Walk(Struct):
         if not given.sequence:
             return tensor
         _check_sequence(given.entries)
-        return Inputs((tensor,) * given.entries)
+        return Seq((tensor,) * given.entries)
 
     def _tensor(self, given: Declared, shape: tuple[int | str | None, ...]) -> Tensor:
         return Tensor(tuple(self._dimension(given.name, n, d) for n, d in enumerate(shape)), given.space)

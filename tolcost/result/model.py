@@ -21,7 +21,7 @@ from tolcost.cost.device import CallWork
 from tolcost.cost.record import NamedType
 from tolcost.cost.span import Depth
 from tolcost.diagnostics import quoted, refuse, visible
-from tolcost.elaborate import Inputs, Tensor
+from tolcost.elaborate import Seq, Tensor
 from tolcost.models.analysis import GraphCost, analyze_graph, conditions_of, depth_of, settling, with_forms
 from tolcost.models.facts import Known, as_tensor, is_version
 from tolcost.models.input_shapes import (
@@ -159,7 +159,7 @@ class ModelStudy(Study, dict=True, frozen=True):
 
     @property
     def unlisted(self) -> tuple[str, ...]:
-        """Inputs of nodes whose types ONNX does not list for the operator, each once."""
+        """Seq of nodes whose types ONNX does not list for the operator, each once."""
         parts = (lowered for applied in self.cost.nodes for lowered, _ in applied.parts)
         return tuple(dict.fromkeys(text for lowered in parts for text in lowered.unlisted))
 
@@ -525,7 +525,7 @@ def _parts(known: Known | None, cost: GraphCost) -> Iterator[Part]:
     match known:
         case Tensor(shape=shape, space=space):
             yield Part(tuple(substitute(d, cost.equal) for d in shape) if cost.equal else shape, space)
-        case Inputs(items=items):
+        case Seq(items=items):
             for item in items:
                 yield from _parts(item, cost)
         case _:
@@ -534,7 +534,7 @@ def _parts(known: Known | None, cost: GraphCost) -> Iterator[Part]:
 
 def _type(known: Known | None, settle: Callable[[Poly], Poly]) -> str:
     """Write the space and shape of a known value."""
-    if isinstance(known, Inputs):
+    if isinstance(known, Seq):
         return f"sequence of {', '.join(_type(item, settle) for item in known.items) or 'nothing'}"
     found = None if known is None else as_tensor(known)
     if not isinstance(found, Tensor):

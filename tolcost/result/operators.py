@@ -19,7 +19,7 @@ from tolcost.catalogue.conformance import Result
 from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import count
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate import Argument, Elaborated, Inputs, Tensor
+from tolcost.elaborate import Argument, Elaborated, Seq, Tensor
 from tolcost.elaborate.inputs import PlainShape, PlainValue, arguments, kind_of_declared
 from tolcost.syntax import tree
 
@@ -190,11 +190,11 @@ def _is_several(shape: StoredValue) -> bool:
     return isinstance(shape, list) and any(isinstance(entry, list) for entry in shape)
 
 
-def _sequence(shapes: StoredValue) -> Inputs:
+def _sequence(shapes: StoredValue) -> Seq:
     """Return the tensors of a sequence."""
     found = shapes if isinstance(shapes, list) else []
     lengths = ([const(e) if isinstance(e, int) else length(e) for e in _entries(one)] for one in found)
-    return Inputs(tuple(Tensor(tuple(shape), "float32") for shape in lengths))
+    return Seq(tuple(Tensor(tuple(shape), "float32") for shape in lengths))
 
 
 def _shape(shape: StoredValue) -> PlainShape | Sequence[PlainShape]:

@@ -46,7 +46,7 @@ from tolcost.catalogue.graph import met
 from tolcost.catalogue.reading import model_of, node_of
 from tolcost.cost.traffic import elements_read
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate.values import Outside
+from tolcost.elaborate.faults import Outside
 from tolcost.execute import Execution, meet, run_reference, run_vectorised
 from tolcost.models.walking import Session
 from tolcost.platform import with_deep_stack

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tolcost.elaborate.values import FORMS, PRIMITIVES
+from tolcost.elaborate.environment import FORMS, PRIMITIVES
 from tolcost.elementary import FUNCTIONS
 from tools.generate.draw import Draw
 

@@ -19,7 +19,7 @@ from tolcost.algebra import NotInteger, Poly, Symbol, atom, evaluate, evaluate_c
 from tolcost.catalogue.graph import GraphNode, Model
 from tolcost.catalogue.reading import model_of
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate import Inputs
+from tolcost.elaborate import Seq
 from tolcost.elaborate.values import Vec, plain
 from tolcost.models.analysis import conditions_of
 from tolcost.models.facts import Known, shape_of
@@ -195,7 +195,7 @@ def _difference(known: Known | None, item: Item, at: Mapping[Symbol, int]) -> st
 
 def _numbers(known: Known | None, at: Mapping[Symbol, int]) -> list[int] | None:
     """A value of whole numbers that is known, at some lengths."""
-    value = None if known is None or isinstance(known, Inputs) else plain(known)
+    value = None if known is None or isinstance(known, Seq) else plain(known)
     items = value.items if isinstance(value, Vec) else (value,)
     forms = [one for item in items if isinstance(one := plain(item), Poly) and one.free <= at.keys()]
     return [evaluate(form, at) for form in forms] if len(forms) == len(items) else None

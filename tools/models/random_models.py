@@ -24,7 +24,7 @@ from tolcost.catalogue.graph import GraphNode, met
 from tolcost.catalogue.reading import model_of
 from tolcost.catalogue.specs import open_library
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate import Inputs
+from tolcost.elaborate import Seq
 from tolcost.execute import run_reference
 from tolcost.models.analysis import conditions_of
 from tolcost.models.facts import Known, shape_of, space_of
@@ -160,13 +160,13 @@ def _named(name: str, item: Item | None) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _same(step: GraphNode, title: str, known: Known, theirs: Item, outputs: dict) -> None:
-    parts = known.items if isinstance(known, Inputs) else [known]
-    titles = [f"{title}.{k}" for k in range(1, len(parts) + 1)] if isinstance(known, Inputs) else [title]
+    parts = known.items if isinstance(known, Seq) else [known]
+    titles = [f"{title}.{k}" for k in range(1, len(parts) + 1)] if isinstance(known, Seq) else [title]
     arrays = theirs if isinstance(theirs, list) else [theirs]
-    if len(arrays) != len(parts) or isinstance(known, Inputs) != isinstance(theirs, list):
+    if len(arrays) != len(parts) or isinstance(known, Seq) != isinstance(theirs, list):
         raise Wrong(f"{step.shown}, {title}: {len(parts)} tensors, not {len(arrays)}")
     for name, part, array in zip(titles, parts, arrays, strict=True):
-        held_apart = isinstance(known, Inputs) and space_of(part) in ("R", "Z")  # no schema tells these
+        held_apart = isinstance(known, Seq) and space_of(part) in ("R", "Z")  # no schema tells these
         if space_of(part) != array.dtype.name and not held_apart:
             raise Wrong(f"{step.shown}, {name}: element type {space_of(part)}, not {array.dtype.name}")
         ours = np.asarray(outputs[name])

@@ -59,8 +59,8 @@ def node_of_pattern(text: str, op: str, domain: str) -> tuple[int, GraphNode, tu
 
 def _attribute(reader: Reader, data: Any) -> Attribute:
     if data[0] != "weight":
-        return reader.value(data)
-    value = reader.value(data[1])
+        return reader.known(data)
+    value = reader.known(data[1])
     if not isinstance(value, Cast):
         raise NotStored(data)
     array = array_of(value)

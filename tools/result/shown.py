@@ -455,7 +455,7 @@ def wrong_derivation(text: str, cost: Located, at: Sequence[Point]) -> Iterator[
 
 
 def _is_number(step: Mapping[str, str], names: Mapping[str, int], bounded: bool) -> bool:
-    """Whether a step has to be equal to its chain: one of a single turn is not, where a point has all turns."""
+    """Whether a step has to be equal to its chain: one of a single turn need not be."""
     form = step["form"]
     if "EOPs(" in form or (bounded and "at its largest" not in step["reason"]):
         return False

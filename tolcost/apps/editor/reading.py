@@ -19,7 +19,7 @@ from tolcost.cost.derive import Derivation, derive
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Source, Span, place
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.inputs import PlainShape, arguments
-from tolcost.elaborate.values import Data, Results, Seq, ValueList, View
+from tolcost.elaborate.values import Computed, Seq, ValueList
 from tolcost.pipeline import Parsed, analyze_lowered, as_rejected, lower, lower_for_author, read_program
 from tolcost.platform import with_deep_stack
 from tolcost.syntax import parse, signatures, tree
@@ -264,13 +264,11 @@ def _for_user(found: dict[Var, Span], node: Node, home: Span) -> None:
 def _variables(value: object) -> Iterator[Var]:
     """Yield the variables that a value of the program consists of."""
     match value:
-        case Data(node=Ref(var=var)):
+        case Computed(node=Ref(var=var)):
             yield var
-        case ValueList(items=items) | Seq(items=items) | Results(items=items):
+        case ValueList(items=items) | Seq(items=items) | tuple(items):
             for item in items:
                 yield from _variables(item)
-        case View(laid=Ref(var=var)):
-            yield var
         case _:
             pass
 

@@ -19,20 +19,10 @@ from tolcost.catalogue.specs import Library, Spec
 from tolcost.cost import Analysis, analyze_program
 from tolcost.diagnostics import Source, Span
 from tolcost.elaborate import Argument, Elaborated, Tensor, elaborate
+from tolcost.elaborate.environment import Env, Scope
 from tolcost.elaborate.inputs import arguments
 from tolcost.elaborate.layout import emit
-from tolcost.elaborate.values import (
-    Closure,
-    Data,
-    Env,
-    Missing,
-    Results,
-    Scope,
-    Value,
-    View,
-    frozen,
-    is_static,
-)
+from tolcost.elaborate.values import Closure, Computed, Items, Missing, Value, View, frozen, is_static, single
 from tolcost.pipeline import Parsed, read_shipped
 from tolcost.syntax import tree
 
@@ -126,9 +116,9 @@ class _Kinds(Struct, eq=False):
 
     def of_operator(
         self, env: Env, name: str, args: tuple[Value, ...], named: dict[str, Value], span: Span
-    ) -> Value | Results:
+    ) -> Value | Items:
         """Return the results of an operator, without its inside."""
-        spec = env.context.operators[name]
+        spec = env.context.request.operators[name]
         assert isinstance(spec, Spec)
         inputs = [s for s in spec.program.statements if isinstance(s, tree.InputDecl) and s.kind != "attr"]
         given: dict[str, Value] = dict(zip([s.name for s in inputs], args, strict=False)) | named
@@ -151,7 +141,7 @@ class _Kinds(Struct, eq=False):
             )
 
         found = self._call(env, function.name, given, lowered, span)
-        return found.items[0] if isinstance(found, Results) else found
+        return single(found)
 
     def _text(self, function: Closure, given: Mapping[str, Argument]) -> str:
         """Write a program of one call."""
@@ -167,7 +157,7 @@ class _Kinds(Struct, eq=False):
         lowered: Callable[[dict[str, Argument]], Elaborated],
         span: Span,
         spec: Spec | None = None,
-    ) -> Value | Results:
+    ) -> Value | Items:
         nodes: list[Node] = []
         operands: list[str] = []
         own: dict[str, Argument] = {}
@@ -197,8 +187,8 @@ class _Kinds(Struct, eq=False):
         whole = ir.Lambda(f"{MARK}{len(self.made) - 1}", tuple(nodes), "R", parts, "static", span)
         bound = env.scope.bind(whole, name)
         if len(parts) == 1:
-            return Data(bound)
-        return Results(tuple(Data(ir.Component(bound, j, (part,))) for j, part in enumerate(parts, start=1)))
+            return Computed(bound)
+        return tuple(Computed(ir.Component(bound, j, (part,))) for j, part in enumerate(parts, start=1))
 
     def _inside(self, space: str) -> str:
         return self.space if space == "R" else space
@@ -207,9 +197,9 @@ class _Kinds(Struct, eq=False):
         return "R" if space == self.space else space
 
 
-def _of_table(env: Env, table: View, span: Span) -> Data:
+def _of_table(env: Env, table: View, span: Span) -> Computed:
     """Return the node of a table: a call takes all its entries, whether they depend on data or not."""
-    return Data(emit(env, table, span))
+    return Computed(emit(env, table, span))
 
 
 def _closed(program: Program, around: Scope) -> Program:

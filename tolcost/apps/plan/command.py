@@ -69,7 +69,7 @@ _MOST = 1 << 31
     "--measured", metavar="TIME", help="Show how much of the device a time of '12 ms per token' uses."
 )
 @click.option("--train", "optimiser", metavar="OPTIMISER",
-              help="Plan a step of training on --batch texts of --prompt tokens: adamw, sgd, ...")  # fmt: skip
+              help="Plan a step of training on --batch texts of --prompt tokens: adamw, sgd.")  # fmt: skip
 @click.option("--precision", metavar="TYPE", help="The precision of training: bf16-mixed, or bf16.")
 @click.option("--recompute", is_flag=True, help="Recompute layers in backward from their inputs.")
 @click.option("--explain", "explained", is_flag=True,

@@ -265,7 +265,7 @@ def _written(
     """Return the written backward pass of an operator; None where it does not fit."""
     assert kind.spec is not None
     settings = {name: value for name, value in kind.settings.items() if not isinstance(value, Tensor)}
-    node = GraphNode(kind.name, kind.spec.domain, "", (), (), settings)  # type: ignore[arg-type]  # known values
+    node = GraphNode(kind.name, kind.spec.domain, "", (), (), settings)  # known values
     definition = DefinedNode(specs, node, kind.spec)
     there = has_gradients(parsed)
     asked = tuple(name for name in wanted if name in there)

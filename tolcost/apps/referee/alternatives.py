@@ -28,8 +28,8 @@ from tolcost.catalogue.conformance import FAILED, Result, check
 from tolcost.catalogue.specs import Library, Spec, opening
 from tolcost.cost import Counts, count
 from tolcost.diagnostics import Source
+from tolcost.elaborate.faults import Outside
 from tolcost.elaborate.inputs import PlainValue
-from tolcost.elaborate.values import Outside
 from tolcost.literals import literal_text
 from tolcost.platform import specs_root
 from tolcost.result.instances import OperatorInstance, command_of, lower_instance

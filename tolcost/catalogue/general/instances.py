@@ -43,7 +43,7 @@ from tolcost.cost import Counts, shipped, weigh
 from tolcost.cost.weights import weight_of
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.inputs import kind_of_declared
-from tolcost.elaborate.values import Cast, Data, Missing, Value, Vec
+from tolcost.elaborate.values import Cast, Missing, Value, Vec, is_data
 from tolcost.execute import run_vectorised
 from tolcost.execute.inputs import arrays_of, bind_lengths
 from tolcost.spaces import kind_of
@@ -481,7 +481,7 @@ def _traits(case: Case, spec: Spec, derived: Derived) -> Iterator[tuple[str, str
     for name, value in derived.lowered.named.items():
         if isinstance(value, Vec) and len(value.shape) == 1:
             yield f"len({name})", "0" if value.shape == (0,) else "more than 0"
-        if isinstance(value, Data) and name not in met:
+        if is_data(value) and name not in met:
             yield f"kind({name})", kind_of(value.node.type[0].space)
     yield "inputs", "1" if len(case.inputs) == 1 else "more than 1"
     yield "outputs", str(case.node.asked)
