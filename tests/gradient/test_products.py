@@ -39,6 +39,8 @@ PROGRAMS = [
     ("matlang/LU.tol", {"n": 3}),
     ("motifs/matrix/strassen.tol", {"n": 4, "n_share": 2}),
     ("motifs/transform/walsh_hadamard.tol", {"n": 4, "p": 2}),
+    ("motifs/sort/merge.tol", {"n": 3, "p": 2}),
+    ("textbook/recursive/merge_sort.tol", {"p": 1}),
 ]
 
 OPERATORS = [

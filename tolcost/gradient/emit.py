@@ -12,7 +12,7 @@ from tolcost.atoms import nodes as ir
 from tolcost.atoms.kit import numeric_type
 from tolcost.atoms.nodes import Block, Node, Part, Var
 from tolcost.diagnostics import refuse
-from tolcost.gradient.emit_arrays import Bound, Emitting, Stored, largest_extents, substituted, zeros
+from tolcost.gradient.emit_arrays import Bound, Emitting, LaidOut, largest_extents, substituted, zeros
 from tolcost.gradient.equations import (
     Equation,
     Loop,
@@ -160,7 +160,7 @@ class _LoopEmitting(Struct, eq=False):
 
     def store(self, array: Equation, node: Node) -> None:
         """Note a node that has an array at all steps."""
-        self.work.stored.setdefault(array, []).append(Stored(node, self.layout(array), self.outer(array)))
+        self.work.stored.setdefault(array, []).append(LaidOut(node, self.layout(array), self.outer(array)))
 
     def outer(self, array: Equation) -> Mapping[int, Poly]:
         """Return the places of an array in the steps of loops around."""
@@ -212,7 +212,7 @@ class _LoopEmitting(Struct, eq=False):
         var = Var(array.name, node.type)
         inner.append((var, node))
         self.work.stored.setdefault(array, []).append(
-            Stored(ir.Ref(var, node.type), self.rest(array), places)
+            LaidOut(ir.Ref(var, node.type), self.rest(array), places)
         )
 
     def slice(self, array: Equation, fixed: Values, inner: Bound) -> Node:

@@ -60,7 +60,7 @@ from tolcost.gradient.places import linear
 Bound = list[tuple[Var, Node]]
 
 
-class Stored(Struct, frozen=True, eq=False):
+class LaidOut(Struct, frozen=True, eq=False):
     """A node that has an array, or the part of it at fixed places of some coordinates.
 
     ``order`` says which coordinates of the array its dimensions are.
@@ -79,7 +79,7 @@ class Emitting(Struct, eq=False):
     nodes: dict[Equation, Node] = field(default_factory=dict)
     tables: dict[Node, Node] = field(default_factory=dict)
     locals: dict[Local, Node] = field(default_factory=dict)
-    stored: dict[Equation, list[Stored]] = field(default_factory=dict)
+    stored: dict[Equation, list[LaidOut]] = field(default_factory=dict)
     """For an array of a loop, the nodes that have it, or a part of it: the last one that fits is read."""
 
     def array(self, array: Equation) -> None:

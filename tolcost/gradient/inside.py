@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from tolcost.algebra import ONE, Poly
+from tolcost.algebra import ONE, Poly, substitute
+from tolcost.diagnostics import refuse
 from tolcost.gradient.equations import (
     Apply,
     Chosen,
@@ -47,8 +48,15 @@ def _inside(expr: Expression, may_be: bool, left_out: set[Equation]) -> Expressi
         return expr
     if isinstance(expr, ReadAt) and may_be:
         left_out.add(expr.array)
-        ends = zip(expr.at, expr.array.domain.extents, strict=True)
-        return replace(expr, at=tuple([_nearest(index, extent) for index, extent in ends]))
+        domain = expr.array.domain
+        there = {s: i for s, i in zip(domain.coords, expr.at, strict=True) if isinstance(i, Poly)}
+        ends = [substitute(extent, there) for extent in domain.extents]
+        by_data = set(domain.coords) - there.keys()
+        if any(not extent.free.isdisjoint(by_data) for extent in domain.extents):
+            message = "a read that may be outside has no derivative yet where data decides a range's length"
+            refuse("T0900", message, expr.span)
+        nearest = [_nearest(index, extent) for index, extent in zip(expr.at, ends, strict=True)]
+        return replace(expr, at=tuple(nearest))
     if isinstance(expr, Chosen):
         condition = _inside(expr.condition, may_be, left_out)
         return Chosen(condition, *(_inside(side, True, left_out) for side in (expr.then, expr.other)))
