@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 from functools import cache
 from itertools import count
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
@@ -554,6 +554,13 @@ class Trial:
         self.kept = True
 
 
+class Falling(NamedTuple):
+    """A measure that every turn of a loop leaves less of, in symbols for the components that it carries."""
+
+    measure: Poly
+    symbols: tuple[Poly, ...]
+
+
 class CallsApart(Protocol):
     """Keeps calls of operators, and of some functions, as single nodes."""
 
@@ -603,6 +610,8 @@ class Context(Struct, eq=False):
     """The names of lengths, from the program or from its arguments."""
     attributes: set[str] = field(default_factory=set)
     """The names of attributes whose values are not given."""
+    falling: dict[Symbol, list[Falling]] = field(default_factory=dict)
+    """The measures of loops inside of others, by their turns."""
     recurrences: list[Recurrence] | None = None
     """What is found of recursion on parts of any length, whose cost alone is asked; None if it is refused."""
     looked: int = 0
