@@ -13,7 +13,7 @@ from functools import reduce
 from tolcost.algebra import Poly, Symbol, atom, const, data_symbol, maximum, substitute, the_symbol
 from tolcost.atoms.kit import bound_nodes, schedules
 from tolcost.atoms.nodes import Fold, Node, Pack, Program, Var
-from tolcost.elaborate.measures import Reader, ways_of
+from tolcost.elaborate.measures import NumberReader, ways_of
 from tolcost.elaborate.values import Falling
 
 
@@ -94,7 +94,7 @@ class _Loops:
         return found
 
     def _resolved(self, node: Node) -> Node:
-        return Reader(self._bound.get, self._given, {}, []).resolved(node)
+        return NumberReader(self._bound.get, self._given, {}, []).resolved(node)
 
     def _is_open(self, form: Poly) -> bool:
         return any(symbol.kind == "data" or symbol in self._outer.coords for symbol in form.free)

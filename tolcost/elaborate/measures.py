@@ -51,16 +51,16 @@ _WHOLE: Mapping[str, Callable[[Poly, Poly], Poly]] = {
 }
 
 
-Named: TypeAlias = Callable[[Var], Node | None]
+FindNode: TypeAlias = Callable[[Var], Node | None]
 """Finds the node that a variable is bound to."""
-Given: TypeAlias = Mapping[Var | Node, Sequence[Poly | None]]
+KnownParts: TypeAlias = Mapping[Var | Node, Sequence[Poly | None]]
 """What is known of the components of a variable, or of a node."""
 
 
 class Turn(Struct, frozen=True, eq=False):
     """A turn as atoms, over a variable for each component of what the loop carries."""
 
-    named: Named
+    named: FindNode
     facts: tuple[Cond, ...]
     holders: Sequence[Var]
     condition: Node
@@ -181,7 +181,7 @@ def _at_first(turn: Turn, symbols: Sequence[Poly], measure: Poly) -> Poly | None
 
 def _end_of(turn: Turn, node: Node, upper: bool) -> Poly | None:
     """Return a bound of a whole number: itself if it is known, else what its space holds."""
-    reader = Reader(turn.named, {}, {}, list(turn.facts))
+    reader = NumberReader(turn.named, {}, {}, list(turn.facts))
     found, known = reader.resolved(node), None
     if isinstance(found, ir.Lambda) and found.function == "mod":
         divisor = reader.read(found.args[1])
@@ -222,11 +222,13 @@ class Way(Struct, frozen=True, eq=False):
 
 def _ways(turn: Turn, carried: Sequence[Poly | None], facts: tuple[Cond, ...]) -> Iterator[Way]:
     """Yield all ways through a turn; none if they are too many."""
-    given: Given = {var: (value,) for var, value in zip(turn.holders, carried, strict=True)}
+    given: KnownParts = {var: (value,) for var, value in zip(turn.holders, carried, strict=True)}
     return ways_of(turn.named, given, turn.after, (*turn.facts, *facts))
 
 
-def ways_of(named: Named, given: Given, nodes: Sequence[Node], facts: tuple[Cond, ...]) -> Iterator[Way]:
+def ways_of(
+    named: FindNode, given: KnownParts, nodes: Sequence[Node], facts: tuple[Cond, ...]
+) -> Iterator[Way]:
     """Yield what some nodes are on each way through their choices; none if they are too many."""
     pending: list[dict[Node, bool]] = [{}]
     found: list[Way] = []
@@ -234,7 +236,7 @@ def ways_of(named: Named, given: Given, nodes: Sequence[Node], facts: tuple[Cond
         decided = pending.pop()
         if len(decided) > _MOST_CHOICES:
             return
-        reader = Reader(named, given, decided, list(facts))
+        reader = NumberReader(named, given, decided, list(facts))
         try:
             values = tuple([reader.read(node) for node in nodes])
         except _Undecided as undecided:
@@ -244,11 +246,11 @@ def ways_of(named: Named, given: Given, nodes: Sequence[Node], facts: tuple[Cond
     yield from found
 
 
-class Reader(Struct, frozen=True, eq=False):
+class NumberReader(Struct, frozen=True, eq=False):
     """Reads whole numbers as formulas; what it meets of remainders becomes facts."""
 
-    named: Named
-    given: Given
+    named: FindNode
+    given: KnownParts
     decided: Mapping[Node, bool]
     facts: list[Cond]
     seen: dict[Node, Poly | None] = field(default_factory=dict)
@@ -364,8 +366,8 @@ def _is_wide(space: str) -> bool:
 
 def _measures(turn: Turn, symbols: Sequence[Poly]) -> Iterator[Poly]:
     """Yield whole numbers that are at least 1 wherever the condition holds."""
-    given: Given = {var: (symbol,) for var, symbol in zip(turn.holders, symbols, strict=True)}
-    reader = Reader(turn.named, given, {}, [])
+    given: KnownParts = {var: (symbol,) for var, symbol in zip(turn.holders, symbols, strict=True)}
+    reader = NumberReader(turn.named, given, {}, [])
     pending = [turn.condition]
     while pending:
         node = reader.resolved(pending.pop())
