@@ -48,7 +48,7 @@ def test_a_traceback_is_there_for_the_asking(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("deep inside")
 
-    monkeypatch.setattr(tolcost.cli.analyze, "lowered", broken)
+    monkeypatch.setattr(tolcost.cli.analyze, "analyze_parsed", broken)
     assert run(["analyze", MATMUL]) == 70
     assert "Traceback" not in capsys.readouterr().err
     monkeypatch.setenv("TOLCOST_TRACEBACK", "1")
@@ -59,14 +59,14 @@ def test_a_traceback_is_there_for_the_asking(
 def test_a_program_that_is_too_large_does_not_stop_the_others(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    genuine = tolcost.cli.analyze.analyze_lowered
+    genuine = tolcost.cli.analyze.analyze_parsed
 
-    def fussy(program: object, file: str) -> object:
+    def fussy(parsed: object, given: object, file: str) -> object:
         if file == MATMUL:
             raise AlgebraBudget("too large")
-        return genuine(program, file)  # type: ignore[arg-type]
+        return genuine(parsed, given, file)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(tolcost.cli.analyze, "analyze_lowered", fussy)
+    monkeypatch.setattr(tolcost.cli.analyze, "analyze_parsed", fussy)
     assert run(["analyze", MATMUL, str(PROGRAMS / "triangle.tol"), "--metric", "eops"]) == 2
     out, err = capsys.readouterr()
     assert "n*(n + 1)/2" in out

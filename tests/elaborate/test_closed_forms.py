@@ -55,7 +55,9 @@ def facts(program: Program, counts: Counts, wanted: set[str]) -> str:
         "index": lambda: to_text(total_of(counts.index.values())),
         "depth": lambda: str(depths(program).chain),
         "type": lambda: "; ".join(map(_type, program.outputs)),
-        "turns": lambda: "; ".join(map(_most_turns, sorted(counts.eops.free, key=lambda s: s.key))),
+        "turns": lambda: "; ".join(
+            filter(None, map(_most_turns, sorted(counts.eops.free, key=lambda s: s.key)))
+        ),
     }
     found += [(name, fact()) for name, fact in optional.items() if name in wanted]
     found += [("status", counts.status)] if counts.status != "exact" else []
@@ -64,7 +66,9 @@ def facts(program: Program, counts: Counts, wanted: set[str]) -> str:
 
 
 def _most_turns(symbol: Symbol) -> str:
-    return "" if symbol.role != "turns" else "open" if symbol.hi == const(LARGEST_LENGTH) else str(symbol.hi)
+    if symbol.role not in ("turns", "total") or "turns" not in symbol.name:
+        return ""
+    return "open" if symbol.hi in (None, const(LARGEST_LENGTH)) else str(symbol.hi)
 
 
 def _type(output: Output) -> str:

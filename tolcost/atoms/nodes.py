@@ -362,3 +362,5 @@ class Program(Struct, frozen=True, eq=False):
     conditions: tuple[Condition, ...] = ()
     symbols: tuple[Symbol, ...] = ()
     unproved: tuple[Condition, ...] = ()
+    in_all: tuple[tuple[Symbol, Poly], ...] = ()
+    """The most turns of loops inside of other loops in all, where measures tell."""

@@ -87,9 +87,10 @@ def totals(program: Program) -> Mapping[Symbol, Totals]:
         for symbol in map(defined_length, plan.nodes):
             if symbol is not None:
                 places.setdefault(symbol, []).append(block)
+    in_all = dict(program.in_all)
     return MappingProxyType(
         {
-            symbol: _totals_of(symbol, loops, limits)
+            symbol: _totals_of(symbol, loops, limits, in_all.get(symbol))
             for symbol, (block, *others) in places.items()
             if not others and (loops := around.get(block))
         }
@@ -112,7 +113,9 @@ def _loops_around(nodes: Mapping[Block | None, list[Node]]) -> dict[Block | None
     return found
 
 
-def _totals_of(symbol: Symbol, loops: tuple[_Loop, ...], limits: Mapping[Symbol, Poly]) -> Totals:
+def _totals_of(
+    symbol: Symbol, loops: tuple[_Loop, ...], limits: Mapping[Symbol, Poly], in_all: Poly | None
+) -> Totals:
     name, base = symbol.name, symbol.base or symbol.name
 
     def made(what: Role, most: Poly | None) -> Symbol:
@@ -122,7 +125,7 @@ def _totals_of(symbol: Symbol, loops: tuple[_Loop, ...], limits: Mapping[Symbol,
     limit = _in_limits(limits[symbol], limits)
     highest = limit if limit != LARGEST_LENGTH and all(s.kind == "length" for s in limit.free) else None
     return Totals(
-        made("total", every),
+        made("total", every if in_all is None else in_all),
         made("some", some),
         made("squares", None),
         made("most", highest),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -243,6 +243,13 @@ class LoweringRequest(Struct, frozen=True, eq=False):
     as_data: Mapping[str, Value] = field(default_factory=dict)
 
 
+class Falling(NamedTuple):
+    """A measure that every turn of a loop leaves less of, in symbols for the components that it carries."""
+
+    measure: Poly
+    symbols: tuple[Poly, ...]
+
+
 class Context(Struct, eq=False):
     """The state of one elaboration: what it was asked, what it relies on, and what it met so far."""
 
@@ -261,6 +268,8 @@ class Context(Struct, eq=False):
     """The names of lengths, from the program or from its arguments."""
     attributes: set[str] = field(default_factory=set)
     """The names of attributes whose values are not given."""
+    falling: dict[Symbol, list[Falling]] = field(default_factory=dict)
+    """The measures of loops inside of others, by their turns."""
     recurrences: list[Recurrence] | None = None
     """What is found of recursion on parts of any length, whose cost alone is asked; None if it is refused."""
     gave_data: set[tuple[int, int]] = field(default_factory=set)

@@ -9,6 +9,7 @@ each way through its choices.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct, field
 
@@ -31,9 +32,9 @@ from tolcost.algebra.poly import affine_parts
 from tolcost.atoms import nodes as ir
 from tolcost.atoms.nodes import Node, Var
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate.environment import Env
+from tolcost.elaborate.environment import Falling
 from tolcost.elaborate.faults import NeedsUnrolling
-from tolcost.elaborate.shapes import facts_here, try_prove
+from tolcost.elaborate.shapes import try_prove
 from tolcost.spaces import SPACES, kind_of
 
 _MOST_CHOICES = 6
@@ -51,10 +52,17 @@ _WHOLE: Mapping[str, Callable[[Poly, Poly], Poly]] = {
 }
 
 
+FindNode: TypeAlias = Callable[[Var], Node | None]
+"""Finds the node that a variable is bound to."""
+KnownParts: TypeAlias = Mapping[Var | Node, Sequence[Poly | None]]
+"""What is known of the components of a variable, or of a node."""
+
+
 class Turn(Struct, frozen=True, eq=False):
     """A turn as atoms, over a variable for each component of what the loop carries."""
 
-    env: Env
+    named: FindNode
+    facts: tuple[Cond, ...]
     holders: Sequence[Var]
     condition: Node
     after: Sequence[Node]
@@ -86,6 +94,41 @@ def _turns_by(turn: Turn, symbols: Sequence[Poly], measure: Poly) -> Poly | None
     return maximum(first, 0) if rate == 0 else rate * ceil_log2(maximum(first, 0) + 1)
 
 
+def falling(turn: Turn) -> list[Falling]:
+    """Return the measures of a loop that every turn leaves less of, wherever it starts."""
+    found: list[Falling] = []
+    try:
+        symbols = tuple(data_symbol(f"v{j}", None) for j in range(len(turn.holders)))
+        for measure in _measures(turn, symbols):
+            state = _solved(symbols, measure)
+            if state is None:
+                continue
+            size, carried = state
+            ways = list(_ways(turn, carried, ()))
+            if ways and _all_leave(symbols, measure, size - 1, ways):
+                found.append(Falling(measure, symbols))
+    except (Rejected, NeedsUnrolling):
+        pass
+    return found
+
+
+def _all_leave(symbols: Sequence[Poly], measure: Poly, most: Poly, ways: Sequence[Way]) -> bool:
+    """Whether all ways through a turn leave no more than so much of a measure."""
+    left = [(_left(symbols, measure, way), way.facts) for way in ways]
+    return all(one is not None and try_prove(ge(most - one), facts) is True for one, facts in left)
+
+
+def _left(symbols: Sequence[Poly], measure: Poly, way: Way) -> Poly | None:
+    """Return what a way through a turn leaves of a measure."""
+    values: dict[Symbol, Poly] = {}
+    for symbol, value in zip(map(the_symbol, symbols), way.values, strict=True):
+        if symbol in measure.free:
+            if value is None:
+                return None
+            values[symbol] = value
+    return substitute(measure, values)
+
+
 def _solved(symbols: Sequence[Poly], measure: Poly) -> tuple[Poly, tuple[Poly, ...]] | None:
     """Return a symbol for the measure, and what is carried in terms of it."""
     size = data_symbol("size", 1, None)
@@ -103,34 +146,21 @@ def _rate(
     turn: Turn, symbols: Sequence[Poly], measure: Poly, size: Poly, carried: Sequence[Poly]
 ) -> int | None:
     """Return in how many turns a measure is halved; 0 if each turn only leaves less of it."""
-    names = [the_symbol(symbol) for symbol in symbols]
     half, less = floordiv(size, const(2)), size - 1
     ways = list(_ways(turn, carried, ()))
     if not ways:
         return None
-
-    def after(way: _Way) -> Poly | None:
-        values = [value for value in way.values if value is not None]
-        needed = [k for k, name in enumerate(names) if name in measure.free]
-        if any(way.values[k] is None for k in needed) or not values:
-            return None
-        return substitute(measure, {names[k]: way.values[k] for k in needed})  # type: ignore[misc]
-
-    def all_leave(most: Poly, ways: Sequence[_Way]) -> bool:
-        left = [(after(way), way.facts) for way in ways]
-        return all(one is not None and try_prove(ge(most - one), facts) is True for one, facts in left)
-
-    if all_leave(half, ways):
+    if _all_leave(symbols, measure, half, ways):
         return 1
     twice = []
     for way in ways:
-        once = after(way)
+        once = _left(symbols, measure, way)
         if once is None:
             return None
         twice += list(_ways(turn, way.values, (*way.facts, ge(once - 1))))
-    if twice and all_leave(half, twice):
+    if twice and _all_leave(symbols, measure, half, twice):
         return 2
-    return 0 if all_leave(less, ways) else None
+    return 0 if _all_leave(symbols, measure, less, ways) else None
 
 
 def _at_first(turn: Turn, symbols: Sequence[Poly], measure: Poly) -> Poly | None:
@@ -143,16 +173,16 @@ def _at_first(turn: Turn, symbols: Sequence[Poly], measure: Poly) -> Poly | None
         if not _same_space(held.type[0].space, after.type[0].space):
             return None
         rising = (measure - substitute(measure, {name: symbol - 1})).constant
-        found = _end_of(turn.env, node, upper=rising > 0) if rising else None
+        found = _end_of(turn, node, upper=rising > 0) if rising else None
         if found is None:
             return None
         values[name] = found
     return substitute(measure, values)
 
 
-def _end_of(env: Env, node: Node, upper: bool) -> Poly | None:
+def _end_of(turn: Turn, node: Node, upper: bool) -> Poly | None:
     """Return a bound of a whole number: itself if it is known, else what its space holds."""
-    reader = _Reader(env, {}, {}, list(facts_here(env)))
+    reader = NumberReader(turn.named, {}, {}, list(turn.facts))
     found, known = reader.resolved(node), None
     if isinstance(found, ir.Lambda) and found.function == "mod":
         divisor = reader.read(found.args[1])
@@ -184,43 +214,51 @@ class _Undecided(Exception):
         self.condition = condition
 
 
-class _Way(Struct, frozen=True, eq=False):
+class Way(Struct, frozen=True, eq=False):
     """What one way through the choices of a turn makes of what is carried, and what is known on it."""
 
     values: tuple[Poly | None, ...]
     facts: tuple[Cond, ...]
 
 
-def _ways(turn: Turn, carried: Sequence[Poly | None], facts: tuple[Cond, ...]) -> Iterator[_Way]:
+def _ways(turn: Turn, carried: Sequence[Poly | None], facts: tuple[Cond, ...]) -> Iterator[Way]:
     """Yield all ways through a turn; none if they are too many."""
-    given = dict(zip(turn.holders, carried, strict=True))
-    known = (*facts_here(turn.env), *facts)
+    given: KnownParts = {var: (value,) for var, value in zip(turn.holders, carried, strict=True)}
+    return ways_of(turn.named, given, turn.after, (*turn.facts, *facts))
+
+
+def ways_of(
+    named: FindNode, given: KnownParts, nodes: Sequence[Node], facts: tuple[Cond, ...]
+) -> Iterator[Way]:
+    """Yield what some nodes are on each way through their choices; none if they are too many."""
     pending: list[dict[Node, bool]] = [{}]
-    found: list[_Way] = []
+    found: list[Way] = []
     while pending:
         decided = pending.pop()
         if len(decided) > _MOST_CHOICES:
             return
-        reader = _Reader(turn.env, given, decided, list(known))
+        reader = NumberReader(named, given, decided, list(facts))
         try:
-            values = tuple([reader.read(node) for node in turn.after])
+            values = tuple([reader.read(node) for node in nodes])
         except _Undecided as undecided:
             pending += [{**decided, undecided.condition: side} for side in (True, False)]
             continue
-        found.append(_Way(values, tuple(reader.facts)))
+        found.append(Way(values, tuple(reader.facts)))
     yield from found
 
 
-class _Reader(Struct, frozen=True, eq=False):
+class NumberReader(Struct, frozen=True, eq=False):
     """Reads whole numbers as formulas; what it meets of remainders becomes facts."""
 
-    env: Env
-    given: Mapping[Var, Poly | None]
+    named: FindNode
+    given: KnownParts
     decided: Mapping[Node, bool]
     facts: list[Cond]
     seen: dict[Node, Poly | None] = field(default_factory=dict)
     most: dict[Symbol, Poly] = field(default_factory=dict)
     """The largest value of each remainder that was met."""
+    open: set[Symbol] = field(default_factory=set)
+    """The numbers of which no more is known than that they are no larger than a formula."""
 
     def read(self, node: Node) -> Poly | None:
         """Return the formula of a node; None if it has none."""
@@ -234,7 +272,7 @@ class _Reader(Struct, frozen=True, eq=False):
         while True:
             match node:
                 case ir.Ref(var=var) if var not in self.given:
-                    named = self.env.scope.named(var)
+                    named = self.named(var)
                     if named is None:
                         return node
                     node = named
@@ -257,8 +295,10 @@ class _Reader(Struct, frozen=True, eq=False):
 
     def _read(self, node: Node) -> Poly | None:
         match node:
-            case ir.Ref(var=var):
-                return self.given.get(var)
+            case ir.Component(value=value, j=j):
+                return self._known(self.resolved(value), j)
+            case ir.Ref() | ir.Fold():
+                return self._known(node, 1)
             case ir.Number(value=Poly() as value):
                 return value
             case ir.Where(condition=condition, then=then, other=other):
@@ -272,9 +312,24 @@ class _Reader(Struct, frozen=True, eq=False):
                 return self._remainder(*map(self.read, args))
             case ir.Lambda(function=name, args=(one, other)) if name in _WHOLE and _is_wide(node.space):
                 first, second = self.read(one), self.read(other)
-                return None if first is None or second is None else _WHOLE[name](first, second)
+                if first is not None and second is not None:
+                    return _WHOLE[name](first, second)
+                return self._at_most(second if first is None else first) if name == "min" else None
             case _:
                 return None
+
+    def _at_most(self, most: Poly | None) -> Poly | None:
+        """Return a fresh number for the minimum of a formula and of what has none."""
+        if most is None:
+            return None
+        found = data_symbol("least", None, None)
+        self.facts.append(ge(most - found))
+        self.open.add(the_symbol(found))
+        return found
+
+    def _known(self, node: Node, j: int) -> Poly | None:
+        known = self.given.get(node.var if isinstance(node, ir.Ref) else node, ())
+        return known[j - 1] if j <= len(known) else None
 
     def _floor(self, node: Node) -> Poly | None:
         match node:
@@ -312,8 +367,8 @@ def _is_wide(space: str) -> bool:
 
 def _measures(turn: Turn, symbols: Sequence[Poly]) -> Iterator[Poly]:
     """Yield whole numbers that are at least 1 wherever the condition holds."""
-    given = dict(zip(turn.holders, symbols, strict=True))
-    reader = _Reader(turn.env, given, {}, [])
+    given: KnownParts = {var: (symbol,) for var, symbol in zip(turn.holders, symbols, strict=True)}
+    reader = NumberReader(turn.named, given, {}, [])
     pending = [turn.condition]
     while pending:
         node = reader.resolved(pending.pop())
@@ -332,7 +387,7 @@ def _measures(turn: Turn, symbols: Sequence[Poly]) -> Iterator[Poly]:
         if one is None or other is None:
             continue
         measure = _without_remainders(one - other + more, reader.most)
-        if measure is not None and measure.constant is None:
+        if measure is not None and measure.constant is None and not reader.open & measure.free:
             yield measure
 
 

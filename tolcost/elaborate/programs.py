@@ -40,6 +40,7 @@ from tolcost.elaborate import (  # noqa: F401 - importing them registers their r
     trip_count,
     whiles,
 )
+from tolcost.elaborate.amortised import amortised
 from tolcost.elaborate.environment import (
     CallsApart,
     Context,
@@ -90,7 +91,9 @@ def finish(
     bindings = pass_.bindings(env.scope.bindings)
     told = tuple(map(pass_.input, inputs))
     conditions, unproved = tuple(notes.conditions.values()), tuple(notes.unproved.values())
-    return Program(name, told, bindings, done, conditions, symbols, unproved)
+    found = Program(name, told, bindings, done, conditions, symbols, unproved)
+    in_all = amortised(found, env.context.falling) if any(env.context.falling.values()) else ()
+    return replace(found, in_all=in_all) if in_all else found
 
 
 def _finished(env: Env, program: Program) -> Program:

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 from tolcost.algebra import FALSE, TRUE, Poly, const, data_symbol, fewer_clips, indicator, the_symbol
 from tolcost.atoms.nodes import Part, Ref, Var
 from tolcost.diagnostics import Rejected, Source, Span
-from tolcost.elaborate.environment import Env, bind_data, evaluate, form
+from tolcost.elaborate.environment import Env, Falling, bind_data, evaluate, form
 from tolcost.elaborate.expressions import as_length, function_of, is_functional, signature
 from tolcost.elaborate.faults import NeedsUnrolling, fail
 from tolcost.elaborate.layout import emit
-from tolcost.elaborate.measures import Turn, most_turns
+from tolcost.elaborate.measures import Turn, falling, most_turns
 from tolcost.elaborate.reduce import fold_value, written_fold
-from tolcost.elaborate.shapes import pick_component
+from tolcost.elaborate.shapes import facts_here, pick_component
 from tolcost.elaborate.trip_count import (
     NO_LIMIT,
     WrittenLoop,
@@ -55,7 +55,7 @@ def while_form(env: Env, expr: tree.Call) -> Value:
     if loop.go is FALSE:
         return begin
     value = replace(value, span=expr.span)
-    return _run(inner, loop, value, lambda: _most_turns(inner, loop, turn), expr.span)
+    return _run(inner, loop, value, lambda: _turn(inner, loop, turn), expr.span)
 
 
 def _function(env: Env, expr: tree.Expr) -> Applicable:
@@ -79,8 +79,8 @@ def _texts(counted: bool) -> tuple[tree.Call, tree.Call, tree.Expr]:
     return first, second, third
 
 
-def _most_turns(env: Env, loop: WrittenLoop, turn: tree.Expr) -> Poly | None:
-    """Return a bound of the turns, if some measure is seen to fall with every turn."""
+def _turn(env: Env, loop: WrittenLoop, turn: tree.Expr) -> Turn | None:
+    """Return a turn as atoms; None if it cannot be elaborated by itself."""
     inner = env.building(env.scope.inner())
     with env.context.notes.attempt(inner.scope):
         try:
@@ -97,11 +97,11 @@ def _most_turns(env: Env, loop: WrittenLoop, turn: tree.Expr) -> Poly | None:
             ]
         except (Rejected, NeedsUnrolling):
             return None
-        return most_turns(Turn(inner, holders, condition, after, first))
+        return Turn(inner.scope.named, facts_here(inner), holders, condition, after, first)
 
 
 def _run(
-    env: Env, loop: WrittenLoop, value: tree.Call, falls: Callable[[], Poly | None], span: Span
+    env: Env, loop: WrittenLoop, value: tree.Call, one_turn: Callable[[], Turn | None], span: Span
 ) -> Value:
     """Return what a loop carries in the end: of turns whose number is known, or of turns that end by data."""
     names: list[str] = []
@@ -109,6 +109,14 @@ def _run(
     def name() -> str:
         names.append(env.context.turns_name())
         return names[-1]
+
+    measures: list[Falling] = []
+
+    def falls() -> Poly | None:
+        turn = one_turn()
+        if turn is not None and env.scope.depth:
+            measures.extend(falling(turn))
+        return None if turn is None else most_turns(turn)
 
     turns, exact = loop.counted(env, name, falls)
     if exact and not names:
@@ -122,6 +130,7 @@ def _run(
         base = name()
         full = env.context.own_name(f"{env.context.title or 'loop'}_{base}")
         turns = data_symbol(full, 0, turns, "turns", base)
+    env.context.falling[the_symbol(turns)] = measures
     return _until(env, loop, turns, span)
 
 

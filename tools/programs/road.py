@@ -95,6 +95,7 @@ def hold(
         given = inputs_for(program, dims, seed)
         run = run_reference(program, given, dims, MAX_STEPS)  # type: ignore[arg-type]
         same_counts(counts, run, dims)
+        within_ranges(run, dims)
         same_shapes(program, run, dims)
         same_runs(run, run_vectorised(program, given, dims), dims, rounds(program))  # type: ignore[arg-type]
         runs.append(run)
@@ -119,6 +120,16 @@ def same_counts(counts: Counts, run: Execution, dims: Mapping[str, int]) -> None
     lambdas = sum(run.counts.histogram.values())
     if run.counts.atoms["lambda"] != lambdas:
         raise Mismatch(f"{run.counts.atoms['lambda']} lambdas for {lambdas} functions")
+
+
+def within_ranges(run: Execution, dims: Mapping[str, int]) -> None:
+    """What data decided against the ranges that forms rely on."""
+    for symbol, value in run.bindings.items():
+        most = symbol.hi if symbol.kind == "data" else None
+        if most is None or any(one.kind == "coord" for one in most.free):  # another one at each coordinate
+            continue
+        if value > at(most, run):
+            raise Mismatch(f"{symbol.name} is {value}, above {to_text(symbol.hi)}, at {dict(dims)}")
 
 
 def at(form: Poly, run: Execution) -> int:
