@@ -208,13 +208,14 @@ def model_in(raw: Any, name: str, ignored: Iterable[str] = (), like: str | None 
         refuse("T0920", f"the configuration of {quoted(name)} is no object with keys")
     said: list[str] = []
     kind = raw.get("model_type")
+    outer = quoted(kind) if isinstance(kind, str) else "it"
     inner = raw.get("text_config")
     is_inside = isinstance(inner, dict) and kind not in type_names()
     if isinstance(inner, dict) and is_inside:
-        said.append(f"the part that reads text; what else {_short(kind)} has is left out")
+        said.append(f"the part that reads text; what else {outer} has is left out")
         raw, kind = {"tie_word_embeddings": raw.get("tie_word_embeddings"), **inner}, inner.get("model_type")
     if like is not None:
-        said.append(f"read as `{like}`, which may be another model than {_short(kind)}")
+        said.append(f"read as `{like}`, which may be another model than {outer}")
         kind = like
     if not isinstance(kind, str):
         hint = 'a `config.json` of transformers has one, such as "llama"'

@@ -322,19 +322,20 @@ def _work(plan: Plan, run: ModelRun, title: str) -> ReportTable:
 
 def _parts(plan: Plan, run: RunTime, title: str, most: int = _MOST_PARTS) -> ReportTable:
     """Return the parts of the time of a run, with the lines of the program that they come from."""
-    lines = lines_of(plan)
+    lines, told = lines_of(plan), run.graph is not None
     columns = (
         Column("part", title),
         Column("calls", "calls", "number"),
         Column("bytes", "bytes", "number"),
         Column("macs", "MACs", "number"),
-        Column("time", "one graph", "number"),
+        Column("time", "one graph" if told else "at least", "number"),
         Column("line", f"{plan.served.model.family.program}.tol"),
     )
     rows = [
         (
             part.name, f"{part.calls:,}", size(part.bytes), amount(part.macs),
-            duration(part.time), f"line {', '.join(map(str, sorted(lines[part.name])[: most // 2]))}",
+            duration(part.time if told else part.bound or None),
+            f"line {', '.join(map(str, sorted(lines[part.name])[: most // 2]))}",
         )
         for part in run.parts[:most]
     ]  # fmt: skip
