@@ -16,6 +16,7 @@ from tolcost.diagnostics import Rejected
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "specs" / "serving" / "models"
 LLAMA: dict[str, Any] = json.loads((MODELS / "llama3-8b.json").read_text("utf-8"))
+OSS: dict[str, Any] = json.loads((MODELS / "gpt-oss-20b.json").read_text("utf-8"))
 
 WRONG = {
     "no object": ([1, 2], "T0920"),
@@ -40,6 +41,11 @@ WRONG = {
     "another value": ({**LLAMA, "model_type": "cohere", "use_qk_norm": True}, "T0922"),
     "another number": ({**LLAMA, "model_type": "cohere", "use_qk_norm": 10**30}, "larger than any model"),
     "not a number": ({**LLAMA, "hidden_size": float("nan")}, "is no number"),
+    "no number of tokens": ({**LLAMA, "max_position_embeddings": -5}, "no number of tokens"),
+    "more experts than there are": ({**OSS, "num_experts_per_tok": 33}, "33 experts are chosen of 32"),
+    "a strange kind of layer": ({**OSS, "layer_types": ["windows"] * 24}, 'has `"windows"`'),
+    "kinds of other layers": ({**OSS, "layer_types": ["full_attention"] * 3}, "3 kinds for 24 layers"),
+    "a kind that is no list": ({**OSS, "layer_types": "full_attention"}, "T0923"),
 }
 
 
@@ -233,3 +239,17 @@ def test_keys_are_named_as_they_are_ignored(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "config.json").write_text(json.dumps({**LLAMA, "note": 3, "more": 1}), "utf-8")
     assert run(["plan", str(tmp_path)]) == 2
     assert "--ignore note --ignore more" in capsys.readouterr().err
+
+
+def test_what_only_python_can_give() -> None:
+    """Values that no file has: what is in itself, and keys that are no text."""
+    itself: dict[str, Any] = {}
+    itself["itself"] = itself
+    for wrong in (
+        {**LLAMA, "hidden_size": itself},
+        {**LLAMA, "quantization_config": itself},
+        {**LLAMA, 5: 1},
+        {"model_type": itself},
+    ):
+        with pytest.raises(Rejected):
+            model_in(wrong, "mine")
