@@ -109,6 +109,26 @@ def test_a_key_that_changes_nothing(tmp_path: Path) -> None:
         ({"quant_method": "mxfp4"}, "mxfp4"),
         ({"quant_method": "awq", "bits": 4, "group_size": 128}, "int4"),
         ({"quant_method": "gptq", "bits": 8, "group_size": 128}, "int8"),
+        ({"quant_method": "gptq", "bits": 4, "group_size": 32}, "int4-32"),
+        (
+            {
+                "quant_method": "bitsandbytes",
+                "load_in_4bit": True,
+                "bnb_4bit_quant_type": "nf4",
+                "bnb_4bit_use_double_quant": True,
+            },
+            "nf4",
+        ),
+        (
+            {
+                "quant_method": "bitsandbytes",
+                "load_in_4bit": True,
+                "bnb_4bit_quant_type": "nf4",
+                "bnb_4bit_use_double_quant": False,
+            },
+            "nf4-plain",
+        ),
+        ({"quant_method": "compressed-tensors", "format": "float-quantized"}, "fp8"),
     ],
 )
 def test_a_configuration_says_how_parameters_are_kept(told: dict[str, Any], weights: str) -> None:

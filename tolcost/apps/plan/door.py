@@ -311,7 +311,7 @@ def _check_keys(family: Family, raw: Mapping[str, Any], ignored: frozenset[str])
             refuse("T0922", f"`{family.name}` is known where `{key}` is `{text}`")
 
 
-_QUANTISED = "fp8, mxfp4, and AWQ and GPTQ in groups of 128"
+_QUANTISED = "fp8, mxfp4, nf4 of bitsandbytes, and AWQ and GPTQ in groups of 32, 64 and 128"
 
 
 def _told(text: str, raw: Mapping[str, Any]) -> Any:
