@@ -231,7 +231,7 @@ def _times(plan: Plan) -> list[Section]:
     prefill, decode, device = plan.prefill, plan.decode, plan.device
     if prefill is None or device is None:
         return []
-    columns = (
+    columns: tuple[Column, ...] = (
         Column("phase", f"time on {device.name}"),
         Column("bound", "at least", "number"),
         Column("graph", "one graph", "number"),
@@ -240,10 +240,14 @@ def _times(plan: Plan) -> list[Section]:
         Column("limit", "bound by"),
     )
     question = plan.question
-    rows = [("first token" if decode else "all tokens", *_phase(prefill, question.batch * question.prompt))]
+    rows: list[tuple[str, ...]] = [
+        ("first token" if decode else "all tokens", *_phase(prefill, question.batch * question.prompt))
+    ]
     if decode is not None:
         rows.append(("next token", *_phase(decode, question.batch)))
         rows.append(("whole answer", *_whole(prefill, decode, question.answer), "", ""))
+    if device.fitted is None:  # neither is known
+        columns, rows = (*columns[:2], *columns[4:]), [(*row[:2], *row[4:]) for row in rows]
     table = ReportTable(columns, tuple(rows))
     if device.fitted is None:
         lines = [f"{device.name} was not measured: a bound is all that its data sheet gives"]
