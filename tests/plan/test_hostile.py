@@ -1,6 +1,7 @@
 """Wrong and hostile configurations get a clear error, and nothing else."""
 
 import json
+import tomllib
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tolcost.apps.plan import door
 from tolcost.apps.plan.door import family_of, model_at, model_in, shipped_model, shipped_models, type_names
 from tolcost.apps.plan.figures import served
 from tolcost.cli import run
@@ -273,3 +275,14 @@ def test_what_only_python_can_give() -> None:
     ):
         with pytest.raises(Rejected):
             model_in(wrong, "mine")
+
+
+def test_a_type_as_the_page_writes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What docs/planning.md shows is a type: its lengths, its attributes, and a key that changes nothing."""
+    text = (ROOT / "docs" / "planning.md").read_text("utf-8").partition("```toml\n[types.mine]")[2]
+    shown = tomllib.loads("[types.mine]" + text.partition("```")[0])
+    known = tomllib.loads((ROOT / "specs" / "serving" / "types.toml").read_text("utf-8"))
+    monkeypatch.setattr(door, "_file", lambda: {**known, "types": {**known["types"], **shown["types"]}})
+    config = {**LLAMA, "model_type": "mine", "kv_channels": 256, "add_qkv_bias": True, "rope_ratio": 500}
+    found = model_in(config, "mine")
+    assert (found.lengths["e"], found.attrs["qkv_biased"]) == (256, True)
