@@ -1,6 +1,7 @@
 """Wrong and hostile configurations get a clear error, and nothing else."""
 
 import json
+import tomllib
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tolcost.apps.plan import door
 from tolcost.apps.plan.door import family_of, model_at, model_in, shipped_model, shipped_models, type_names
 from tolcost.apps.plan.figures import served
 from tolcost.cli import run
@@ -16,6 +18,7 @@ from tolcost.diagnostics import Rejected
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "specs" / "serving" / "models"
 LLAMA: dict[str, Any] = json.loads((MODELS / "llama3-8b.json").read_text("utf-8"))
+OSS: dict[str, Any] = json.loads((MODELS / "gpt-oss-20b.json").read_text("utf-8"))
 
 WRONG = {
     "no object": ([1, 2], "T0920"),
@@ -40,6 +43,11 @@ WRONG = {
     "another value": ({**LLAMA, "model_type": "cohere", "use_qk_norm": True}, "T0922"),
     "another number": ({**LLAMA, "model_type": "cohere", "use_qk_norm": 10**30}, "larger than any model"),
     "not a number": ({**LLAMA, "hidden_size": float("nan")}, "is no number"),
+    "no number of tokens": ({**LLAMA, "max_position_embeddings": -5}, "no number of tokens"),
+    "more experts than there are": ({**OSS, "num_experts_per_tok": 33}, "33 experts are chosen of 32"),
+    "a strange kind of layer": ({**OSS, "layer_types": ["windows"] * 24}, 'has `"windows"`'),
+    "kinds of other layers": ({**OSS, "layer_types": ["full_attention"] * 3}, "3 kinds for 24 layers"),
+    "a kind that is no list": ({**OSS, "layer_types": "full_attention"}, "T0923"),
 }
 
 
@@ -103,6 +111,26 @@ def test_a_key_that_changes_nothing(tmp_path: Path) -> None:
         ({"quant_method": "mxfp4"}, "mxfp4"),
         ({"quant_method": "awq", "bits": 4, "group_size": 128}, "int4"),
         ({"quant_method": "gptq", "bits": 8, "group_size": 128}, "int8"),
+        ({"quant_method": "gptq", "bits": 4, "group_size": 32}, "int4-32"),
+        (
+            {
+                "quant_method": "bitsandbytes",
+                "load_in_4bit": True,
+                "bnb_4bit_quant_type": "nf4",
+                "bnb_4bit_use_double_quant": True,
+            },
+            "nf4",
+        ),
+        (
+            {
+                "quant_method": "bitsandbytes",
+                "load_in_4bit": True,
+                "bnb_4bit_quant_type": "nf4",
+                "bnb_4bit_use_double_quant": False,
+            },
+            "nf4-plain",
+        ),
+        ({"quant_method": "compressed-tensors", "format": "float-quantized"}, "fp8"),
     ],
 )
 def test_a_configuration_says_how_parameters_are_kept(told: dict[str, Any], weights: str) -> None:
@@ -233,3 +261,28 @@ def test_keys_are_named_as_they_are_ignored(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "config.json").write_text(json.dumps({**LLAMA, "note": 3, "more": 1}), "utf-8")
     assert run(["plan", str(tmp_path)]) == 2
     assert "--ignore note --ignore more" in capsys.readouterr().err
+
+
+def test_what_only_python_can_give() -> None:
+    """Values that no file has: what is in itself, and keys that are no text."""
+    itself: dict[str, Any] = {}
+    itself["itself"] = itself
+    for wrong in (
+        {**LLAMA, "hidden_size": itself},
+        {**LLAMA, "quantization_config": itself},
+        {**LLAMA, 5: 1},
+        {"model_type": itself},
+    ):
+        with pytest.raises(Rejected):
+            model_in(wrong, "mine")
+
+
+def test_a_type_as_the_page_writes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What docs/planning.md shows is a type: its lengths, its attributes, and a key that changes nothing."""
+    text = (ROOT / "docs" / "planning.md").read_text("utf-8").partition("```toml\n[types.mine]")[2]
+    shown = tomllib.loads("[types.mine]" + text.partition("```")[0])
+    known = tomllib.loads((ROOT / "specs" / "serving" / "types.toml").read_text("utf-8"))
+    monkeypatch.setattr(door, "_file", lambda: {**known, "types": {**known["types"], **shown["types"]}})
+    config = {**LLAMA, "model_type": "mine", "kv_channels": 256, "add_qkv_bias": True, "rope_ratio": 500}
+    found = model_in(config, "mine")
+    assert (found.lengths["e"], found.attrs["qkv_biased"]) == (256, True)

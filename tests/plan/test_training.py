@@ -52,6 +52,9 @@ def test_what_layers_begin_with() -> None:
     assert again.macs[AGAIN] < first.macs[FORWARD] == again.macs[FORWARD]
     assert first.peak.bytes > again.peak.bytes
     assert again.model_macs == first.model_macs
+    times = [one.bound[0] for one in (first, again) if one.bound is not None]
+    rate = load_device("h200").macs["bfloat16"]
+    assert times == [first.model_macs / rate, (first.model_macs + again.macs[AGAIN]) / rate]
 
 
 def test_optimisers_and_precisions() -> None:

@@ -1,15 +1,22 @@
-"""Steps of training of planned models beside what an H200 measured: ``python -m tools.serving.steps``."""
+"""Steps of training of planned models beside an H200: ``python -m tools.serving.steps [TIMES.json]``.
+
+The file is what ``hardware.training_times`` writes; without it, memory alone is compared.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from tolcost.apps.plan.door import model_in
 from tolcost.apps.plan.figures import served
 from tolcost.apps.plan.training import PlannedStep, StepAsked, step_of
+from tolcost.cost.device import load_device
 
 RECORDED = Path(__file__).parents[1] / "benchmarks" / "hardware" / "training_peaks.json"
 SMALL = {
@@ -51,12 +58,19 @@ def measured_over_planned(row: dict[str, Any], found: PlannedStep) -> tuple[floa
 
 def main() -> None:
     """Print how much more was measured than is planned."""
+    device, times = load_device("h200"), dict[tuple[object, ...], float]()
+    for file in sys.argv[1:]:
+        for one in json.loads(Path(file).read_text("utf-8"))["rows"]:
+            times[one["model"], one["recompute"], one["batch"], one["size"]] = one["low_us"]
     for name in MODELS:
         for row, found in rows(name):
             peak, kept = measured_over_planned(row, found)
             again = "again" if row["recompute"] else ""
             told = "" if kept is None else f"kept {kept:.3f}"
-            print(f"{name:12} {row['batch']} x {row['size']:5} {again:6} peak {peak:.3f} {told}")
+            least = times.get((name, row["recompute"], row["batch"], row["size"]))
+            bound = replace(found, device=device).bound
+            time = "" if least is None or bound is None else f"time {least / float(bound[0]):.2f}"
+            print(f"{name:12} {row['batch']} x {row['size']:5} {again:6} peak {peak:.3f} {told:11} {time}")
 
 
 if __name__ == "__main__":

@@ -202,6 +202,8 @@ def _names(listed: str | None) -> list[str]:
 def _model(file: str | None, name: str | None, ignored: tuple[str, ...], like: str | None) -> PlannedModel:
     if (file is None) == (name is None):
         raise click.UsageError("either a CONFIG.json or --model NAME")
+    if name is not None and like is not None:
+        raise click.UsageError("--like is for a CONFIG.json")
     return shipped_model(name or "") if file is None else model_named(file, ignored, like)
 
 

@@ -204,17 +204,18 @@ def _placed(one: Diagnostic, source: Source) -> Diagnostic:
 
 def model_in(raw: Any, name: str, ignored: Iterable[str] = (), like: str | None = None) -> PlannedModel:
     """Read a configuration that is in memory; ``like`` is the type as which it is read, if not its own."""
-    if not isinstance(raw, dict):
+    if not isinstance(raw, dict) or not all(isinstance(key, str) for key in raw):
         refuse("T0920", f"the configuration of {quoted(name)} is no object with keys")
     said: list[str] = []
     kind = raw.get("model_type")
+    outer = quoted(kind) if isinstance(kind, str) else "it"
     inner = raw.get("text_config")
     is_inside = isinstance(inner, dict) and kind not in type_names()
     if isinstance(inner, dict) and is_inside:
-        said.append(f"the part that reads text; what else {_short(kind)} has is left out")
+        said.append(f"the part that reads text; what else {outer} has is left out")
         raw, kind = {"tie_word_embeddings": raw.get("tie_word_embeddings"), **inner}, inner.get("model_type")
     if like is not None:
-        said.append(f"read as `{like}`, which may be another model than {_short(kind)}")
+        said.append(f"read as `{like}`, which may be another model than {outer}")
         kind = like
     if not isinstance(kind, str):
         hint = 'a `config.json` of transformers has one, such as "llama"'
@@ -231,9 +232,10 @@ def model_in(raw: Any, name: str, ignored: Iterable[str] = (), like: str | None 
         lengths[key] = told if given is filled else _length(key, text, filled, family)
     attrs = {key: _attribute(key, value, filled, family) for key, value in family.attrs.items()}
     _check_lengths(lengths, kind)
+    _check_layers(family, given, lengths)
     if taken := _taken(family, raw, filled):
         said.append(f"as transformers takes it where nothing is said: {taken}")
-    longest = next((raw[key] for key in _LONGEST if type(raw.get(key)) is int and raw[key] > 0), None)
+    longest = next((_positive(key, raw[key]) for key in _LONGEST if raw.get(key) is not None), None)
     weights = _told(_file()["quantised"], raw)
     said += [family.note] if family.note else []
     if weights is not None:
@@ -309,7 +311,7 @@ def _check_keys(family: Family, raw: Mapping[str, Any], ignored: frozenset[str])
             refuse("T0922", f"`{family.name}` is known where `{key}` is `{text}`")
 
 
-_QUANTISED = "fp8, mxfp4, and AWQ and GPTQ in groups of 128"
+_QUANTISED = "fp8, mxfp4, nf4 of bitsandbytes, and AWQ and GPTQ in groups of 32, 64 and 128"
 
 
 def _told(text: str, raw: Mapping[str, Any]) -> Any:
@@ -358,14 +360,42 @@ def _check_lengths(lengths: Mapping[str, int], kind: str) -> None:
             refuse("T0923", f"the length {key} of `{kind}` is 0")
         if key in ("l", "m", "a") and number > _MOST_LAYERS:
             refuse("T0923", f"{number:,} layers are more than any model has")
+    if lengths.get("taken", 0) > lengths.get("y", lengths.get("taken", 0)):
+        refuse("T0923", f"{lengths['taken']} experts are chosen of {lengths['y']}")
     for part in ("m", "a"):
         if lengths.get(part, 0) > lengths.get("l", _MOST_LAYERS):
             refuse("T0923", f"{lengths[part]} of {lengths['l']} layers cannot be of one kind")
+
+
+def _check_layers(family: Family, raw: Mapping[str, Any], lengths: Mapping[str, int]) -> None:
+    """Refuse kinds of layers that are not known, and not as many as there are layers."""
+    found = raw.get("layer_types")
+    if found is None or "layer_types" not in family.keys:
+        return
+    known = {"full_attention"}.union(*(_KINDS.findall(text) for text in family.lengths.values()))
+    known |= {"linear_attention"} if family.program == "linear" else set()
+    strange = next((one for one in found if one not in known), None) if isinstance(found, list) else found
+    if strange is not None:
+        refuse("T0923", f"`layer_types` has {_short(strange)}, and known are {', '.join(sorted(known))}")
+    if len(found) != lengths["l"]:
+        refuse("T0923", f"`layer_types` has {len(found):,} kinds for {lengths['l']:,} layers")
+
+
+_KINDS = re.compile(r"count\(layer_types, '(\w+)'\)")
+
+
+def _positive(key: str, value: Any) -> int:
+    if type(value) is not int or value < 1:
+        refuse("T0923", f"`{key}` is {_short(value)} in the configuration, and no number of tokens")
+    return value
 
 
 _MAY_BE_0 = ("m", "a", "u", "t", "o")
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value, default=str)
+    try:
+        text = json.dumps(value, default=str)
+    except (ValueError, TypeError):  # what is in itself, and keys that are no text
+        text = str(value)
     return quoted(text if len(text) <= 40 else f"{text[:37]}...")

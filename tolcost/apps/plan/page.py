@@ -135,7 +135,9 @@ def _run(plan: Plan, run: ModelRun, devices: Sequence[Device]) -> Json:
     for device in devices:
         found = run_time(device, calls, plan.engine)
         parts: list[Json] = [
-            [kinds.index(part.name), _number(part.time)] for part in found.parts[:_MOST_PARTS] if part.time
+            [kinds.index(part.name), _number(part.time or part.bound)]
+            for part in found.parts[:_MOST_PARTS]
+            if part.time or part.bound
         ]
         times.append([_number(found.bound), _number(found.graph), parts])
     return [macs, _up(reached), times]

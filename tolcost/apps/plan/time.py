@@ -28,11 +28,13 @@ class ServingEngine(Struct, frozen=True, eq=False):
 
 
 class PartTime(Struct, frozen=True):
-    """The time of calls with one name: predicted, and what their bytes and products are."""
+    """The time of calls with one name: predicted, at the peaks, and what their bytes and products are."""
 
     name: str
     calls: int
     time: Fraction | None
+    bound: Fraction
+    """What its parameters and cache, or its products, take at their peaks."""
     bytes: Fraction
     macs: int
 
@@ -78,15 +80,14 @@ def run_time(device: Device, calls: Sequence[CallAt], engine: ServingEngine) -> 
     for call in calls:
         time, kernels = (None, 0) if fitted is None else _time(fitted, call)
         rows.setdefault(call.name, []).append((call, time, kernels))
-    parts = tuple(_part(name, found) for name, found in rows.items())
+    parts = tuple(_part(device, name, found) for name, found in rows.items())
     kernels = sum(call.times * number for found in rows.values() for call, _, number in found)
     least, limit = _least(device, calls)
     graph = eager = None
     if fitted is not None:
         graph = max(least, _wait(fitted) + sum((part.time or Fraction(0) for part in parts), Fraction(0)))
         eager = None if engine.host is None else max(graph, engine.host * kernels)
-    ordered = sorted(parts, key=lambda part: (-(part.time or 0), -part.bytes))
-    return RunTime(least, graph, eager, kernels, tuple(ordered), limit)
+    return RunTime(least, graph, eager, kernels, _ordered(parts), limit)
 
 
 def together(runs: Sequence[tuple[RunTime, int]]) -> RunTime:
@@ -100,6 +101,7 @@ def together(runs: Sequence[tuple[RunTime, int]]) -> RunTime:
             name,
             sum(part.calls * times for part, times in found),
             _added((part.time, times) for part, times in found),
+            sum((part.bound * times for part, times in found), Fraction(0)),
             sum((part.bytes * times for part, times in found), Fraction(0)),
             sum(part.macs * times for part, times in found),
         )
@@ -110,7 +112,7 @@ def together(runs: Sequence[tuple[RunTime, int]]) -> RunTime:
         _added((run.graph, times) for run, times in runs),
         _added((run.eager, times) for run, times in runs),
         sum(run.kernels * times for run, times in runs),
-        tuple(sorted(parts, key=lambda part: (-(part.time or 0), -part.bytes))),
+        _ordered(parts),
         max(runs, key=lambda row: row[0].bound * row[1])[0].limit,
     )
 
@@ -120,13 +122,19 @@ def _added(found: Iterable[tuple[Fraction | None, int]]) -> Fraction | None:
     return sum((time * times for time, times in listed), Fraction(0)) if listed else None
 
 
-def _part(name: str, found: Iterable[tuple[CallAt, Fraction | None, int]]) -> PartTime:
+def _ordered(parts: Iterable[PartTime]) -> tuple[PartTime, ...]:
+    """Return parts by the time that they take, or else by the least, or by their bytes."""
+    return tuple(sorted(parts, key=lambda part: (-(part.time or 0), -part.bound, -part.bytes)))
+
+
+def _part(device: Device, name: str, found: Iterable[tuple[CallAt, Fraction | None, int]]) -> PartTime:
     listed = list(found)
     times = [call.times * time for call, time, _ in listed if time is not None]
     return PartTime(
         name,
         sum(call.times for call, _, _ in listed),
         sum(times, Fraction(0)) if times else None,
+        _least(device, [call for call, _, _ in listed])[0],
         sum((call.times * (call.read + call.written) for call, _, _ in listed), Fraction(0)),
         sum(call.times * call.macs for call, _, _ in listed),
     )

@@ -196,13 +196,14 @@ class PlannedStep(Struct, frozen=True, eq=False, dict=True):
     def bound(self) -> tuple[Fraction, str] | None:
         """A time that no step goes below, in microseconds, and what it comes from; None without a device.
 
-        What is held is read once and written once, and so are gradients.
+        What is held is read once and written once, and so are gradients; of products, those count that would
+        be left if backward kept all that it reads, and layers that are asked to be computed again.
         """
         if self.device is None:
             return None
         moved = Fraction(2 * sum(self.step.held.values())) / self.device.bytes
         rate = rate_of(self.device)
-        products = Fraction(0) if rate is None else sum(self.macs.values()) / rate
+        products = Fraction(0) if rate is None else (self.model_macs + self.macs[AGAIN]) / rate
         return max((moved, "bytes"), (products, "operations"))
 
 

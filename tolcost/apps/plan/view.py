@@ -221,7 +221,7 @@ def _times(plan: Plan) -> list[Section]:
     prefill, decode, device = plan.prefill, plan.decode, plan.device
     if prefill is None or device is None:
         return []
-    columns = (
+    columns: tuple[Column, ...] = (
         Column("phase", f"time on {device.name}"),
         Column("bound", "at least", "number"),
         Column("graph", "one graph", "number"),
@@ -230,10 +230,14 @@ def _times(plan: Plan) -> list[Section]:
         Column("limit", "bound by"),
     )
     question = plan.question
-    rows = [("first token" if decode else "all tokens", *_phase(prefill, question.batch * question.prompt))]
+    rows: list[tuple[str, ...]] = [
+        ("first token" if decode else "all tokens", *_phase(prefill, question.batch * question.prompt))
+    ]
     if decode is not None:
         rows.append(("next token", *_phase(decode, question.batch)))
         rows.append(("whole answer", *_whole(prefill, decode, question.answer), "", ""))
+    if device.fitted is None:  # neither is known
+        columns, rows = (*columns[:2], *columns[4:]), [(*row[:2], *row[4:]) for row in rows]
     table = ReportTable(columns, tuple(rows))
     if device.fitted is None:
         lines = [f"{device.name} was not measured: a bound is all that its data sheet gives"]
@@ -312,19 +316,20 @@ def _work(plan: Plan, run: ModelRun, title: str) -> ReportTable:
 
 def _parts(plan: Plan, run: RunTime, title: str, most: int = _MOST_PARTS) -> ReportTable:
     """Return the parts of the time of a run, with the lines of the program that they come from."""
-    lines = lines_of(plan)
+    lines, told = lines_of(plan), run.graph is not None
     columns = (
         Column("part", title),
         Column("calls", "calls", "number"),
         Column("bytes", "bytes", "number"),
         Column("macs", "MACs", "number"),
-        Column("time", "one graph", "number"),
+        Column("time", "one graph" if told else "at least", "number"),
         Column("line", f"{plan.served.model.family.program}.tol"),
     )
     rows = [
         (
             part.name, f"{part.calls:,}", size(part.bytes), amount(part.macs),
-            duration(part.time), f"line {', '.join(map(str, sorted(lines[part.name])[: most // 2]))}",
+            duration(part.time if told else part.bound or None),
+            f"line {', '.join(map(str, sorted(lines[part.name])[: most // 2]))}",
         )
         for part in run.parts[:most]
     ]  # fmt: skip
