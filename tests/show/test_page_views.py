@@ -250,9 +250,7 @@ def test_letters_of_charts_have_one_size(page: Browser) -> None:
 def test_crossings_have_both_names(page: Browser) -> None:
     labels = page.run("return [...document.querySelectorAll('.crossing-label')].map(t => t.firstChild.data)")
     listed = page.run("return [...document.querySelectorAll('#crossings li')].map(t => t.textContent)")
-    pairs = [
-        re.sub(r"at seq = [\d,]+ (.*) overtakes (.*)", r"\1 > \2", text) for text in listed
-    ]
+    pairs = [re.sub(r"at seq = [\d,]+ (.*) overtakes (.*)", r"\1 > \2", text) for text in listed]
     assert labels
     assert set(labels) <= set(pairs)
 
