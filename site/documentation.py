@@ -35,7 +35,10 @@ EXTENSIONS = ["tables", "toc", "attr_list", "pymdownx.highlight", "pymdownx.supe
 LANGUAGE = [
     "language.md", "cost.md", "limits.md", "examples.md", "libraries.md", "theorems.md", "glossary.md",
 ]  # fmt: skip
-MACHINES = ("tools.md", "schemas/index.md")
+USE = [
+    "models.md", "training.md", "planning.md", "devices.md", "fleets.md", "gate.md", "python.md",
+    "editors.md", "sql.md", "referee.md", "tools.md", "schemas/index.md",
+]  # fmt: skip
 LINKS = {"not_found": "warn", "anchors": "warn", "unrecognized_links": "warn"}
 MKDOCS = """
 from mkdocs.__main__ import cli
@@ -354,7 +357,7 @@ def _settings(target: Path) -> str:
                 "font": False,
                 "icon": {"logo": "material/chart-line-variant"},
                 "features": FEATURES,
-                "palette": [_palette("light", "default", "dark"), _palette("dark", "slate", "light")],
+                "palette": [AUTOMATIC, *PALETTES],
             },
             "plugins": ["search", "offline"],
             "extra_css": ["site.css"],
@@ -364,7 +367,7 @@ def _settings(target: Path) -> str:
             "nav": [
                 {"Start": ["index.md", "tutorial.md", "guides.md", "tasks.md", "beside.md", "changelog.md"]},
                 {"Language": LANGUAGE},
-                {"Use": ["editors.md", "gate.md", "models.md", "fleets.md", "python.md", *MACHINES]},
+                {"Use": USE},
                 {"Operators": ["operators/index.md", "operators.md", *operators]},
                 {"Diagnostics": ["diagnostics/index.md", *diagnostics]},
                 {"Reports": ["reports/index.md", "reports.md", *reports]},
@@ -374,8 +377,17 @@ def _settings(target: Path) -> str:
     )  # fmt: skip
 
 
+AUTOMATIC = {
+    "media": "(prefers-color-scheme)",
+    "primary": "custom",
+    "accent": "custom",
+    "toggle": {"icon": "material/weather-sunny", "name": "Light"},
+}
+"""The first choice follows the system, also when that changes later."""
+
+
 def _palette(preferred: str, scheme: str, other: str) -> dict[str, object]:
-    icon = {"dark": "material/weather-night", "light": "material/weather-sunny"}[other]
+    icon = {"dark": "material/weather-night", "auto": "material/brightness-auto"}[other]
     return {
         "media": f"(prefers-color-scheme: {preferred})",
         "scheme": scheme,
@@ -383,6 +395,9 @@ def _palette(preferred: str, scheme: str, other: str) -> dict[str, object]:
         "accent": "custom",
         "toggle": {"icon": icon, "name": other.title()},
     }
+
+
+PALETTES = (_palette("light", "default", "dark"), _palette("dark", "slate", "auto"))
 
 
 def _own_shim(target: Path) -> None:

@@ -161,6 +161,11 @@ def test_files_that_the_grammar_names_exist() -> None:
         assert (folder / name).exists(), name
 
 
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    navigation = (ROOT / "site" / "documentation.py").read_text("utf-8")
+    assert [page.name for page in (ROOT / "docs").glob("*.md") if f'"{page.name}"' not in navigation] == []
+
+
 def test_links_lead_somewhere() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):

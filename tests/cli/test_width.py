@@ -28,6 +28,8 @@ COMMANDS = (
     "model bert.onnx --by node --columns op,type,shape,nodes,eops,flops,macs,bytes,parameters,share --exact",
     "model bert.onnx --depth 3 --columns nodes,eops,flops,macs,bytes,parameters,intensity,cumulative,form",
     "model bert.onnx --symbolic --device h200 --sweep seq=1,7,16",
+    "model bert.onnx --train adamw",
+    "plan --model gpt2-medium --devices h100,h200,mi300x",
     "diff attention.tol causal_attention.tol",
     "diff bert.onnx deeper.onnx",
     "diff bert.onnx deeper.onnx --dim batch=1 --dim seq=16",

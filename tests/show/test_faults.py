@@ -44,7 +44,7 @@ def test_nothing_is_cut_or_hidden(browser: Browser, tmp_path: Path, name: str) -
         browser.open("about:blank")
         browser.open(file.as_uri())
         assert (width, browser.run(FAULTS)) == (width, [])
-    for theme in ("light", "dark") if name == "plan" else ():  # the others: test_page_views, test_page
+    for theme in ("light", "dark") if name in ("plan", "report") else ():  # others: test_page_views
         browser.run("document.documentElement.dataset.theme = arguments[0]", theme)
         assert (theme, browser.run(MISTAKES)) == (theme, [])
     sized(browser, 1400)

@@ -276,7 +276,7 @@ def test_a_slider_reaches_the_last_length_that_is_allowed(page: Browser) -> None
 
 def test_growth_shows_where_one_part_overtakes_another(page: Browser, bert: Cost) -> None:
     told = page.run("return [...document.querySelectorAll('#crossings li')].map(l => l.textContent)")
-    found = re.fullmatch(r"at seq = (\d+) Attention comes to cost more than Gelu", told[-1])
+    found = re.fullmatch(r"at seq = (\d+) Attention overtakes Gelu", told[-1])
     assert found is not None
     forms = {group.title: group.figures.eops for group in bert.groups("op")}
 

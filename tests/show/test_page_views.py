@@ -250,9 +250,7 @@ def test_letters_of_charts_have_one_size(page: Browser) -> None:
 def test_crossings_have_both_names(page: Browser) -> None:
     labels = page.run("return [...document.querySelectorAll('.crossing-label')].map(t => t.firstChild.data)")
     listed = page.run("return [...document.querySelectorAll('#crossings li')].map(t => t.textContent)")
-    pairs = [
-        re.sub(r"at seq = [\d,]+ (.*) comes to cost more than (.*)", r"\1 > \2", text) for text in listed
-    ]
+    pairs = [re.sub(r"at seq = [\d,]+ (.*) overtakes (.*)", r"\1 > \2", text) for text in listed]
     assert labels
     assert set(labels) <= set(pairs)
 
@@ -348,7 +346,7 @@ def test_two_programs_have_figures_and_curves(browser: Browser, folder: Path) ->
     assert browser.run(changes).startswith("-")
     assert browser.run(PRESSED, "#growth-with") == "s"
     listed = browser.run("return [...document.querySelectorAll('#crossings li')].map(t => t.textContent)")
-    (told,) = (re.fullmatch(r"at s = (\d+) (\S+) comes to cost more than (\S+)", text) for text in listed)
+    (told,) = (re.fullmatch(r"at s = (\d+) (\S+) overtakes (\S+)", text) for text in listed)
     assert told is not None
     assert told.groups()[1:] == ("attention.tol", DIVIDING.name)
     costs = [tolcost.analyze(one) for one in (ATTENTION, DIVIDING)]

@@ -347,7 +347,7 @@ def _held(budget: Budget, entry: LockEntry) -> HeldBudget:
 def _how_to_ask(metric: str, entry: LockEntry) -> str:
     """Return the line of the settings that a budget needs, as `metrics` decides what is computed."""
     every = ", ".join(f'"{one}"' for one in (*dict(entry.figures), metric))
-    models = "" if metric not in GATE or GATE[metric].whole is None else "; only a model may have it"
+    models = "" if metric not in GATE or GATE[metric].whole is None else "; programs do not have it"
     return f"in the settings: `metrics = [{every}]`{models}"
 
 

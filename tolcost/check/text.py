@@ -32,6 +32,7 @@ from tolcost.check.records import (
 )
 from tolcost.cost.device import is_time
 from tolcost.diagnostics import visible
+from tolcost.result.metrics import IN_BYTES
 from tolcost.show.document import Caution, Cell, Column, ReportTable, ShortForm, Verdict
 from tolcost.show.document import cut as shortened
 from tolcost.show.fit import BOLD, GREEN, RED, YELLOW, cut_form, paint
@@ -565,13 +566,14 @@ def _values(point: Example, change: CostChange) -> tuple[str, str, str, str]:
     """Return a shape, the two numbers there, and their difference in percent."""
     old, new = _numbers(change.metric, point.old, point.new)
     if not is_time(change.metric):
-        short = [_short(value) for value in (point.old, point.new)]
+        short = [_short(value, change.metric) for value in (point.old, point.new)]
         old, new = short if point.old == point.new or short[0] != short[1] else (old, new)
     return cut(point.at, 120), "" if change.kind == "new" else old, new, _ratio(point).strip(" ()")
 
 
-def _short(value: int) -> str:
-    return _number(value) if abs(value) < 10**_EXACT_DIGITS else si(value)
+def _short(value: int, metric: str) -> str:
+    unit = "B" if metric in IN_BYTES else ""
+    return f"{_number(value)} {unit}".rstrip() if abs(value) < 10**_EXACT_DIGITS else si(value, unit)
 
 
 def _reason(change: CostChange) -> str:

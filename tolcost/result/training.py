@@ -237,7 +237,10 @@ class TrainingStudy(Study, dict=True, frozen=True):
                     "",
                 )
             )
-        columns = tuple(Column(t, t, "number" if t in ("times", "bytes") else "text") for t in titles)
+        columns = tuple(
+            Column(t, t, "number" if t in ("times", "bytes") else "text", is_name=t == "first in")
+            for t in titles
+        )
         yield ReportTable(columns, kept)
 
     @cached_property

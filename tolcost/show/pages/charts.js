@@ -2,14 +2,18 @@
 
 // A chart is as wide as its place in pixels, so that letters have one size everywhere.
 const FRAME = { wide: 560, high: 270, left: 62, right: 108, top: 14, bottom: 36 };
+const LETTER = 7.6; // the width of a letter of a label
 
 function scale(low, high, from, to) {
   const span = high - low || 1;
   return (value) => from + ((value - low) / span) * (to - from);
 }
 
-function frame(label, wide) {
+// To the right there is room for the longest of some names, up to a third of the chart.
+function frame(label, wide, names = []) {
   FRAME.wide = Math.max(wide || 560, 280);
+  const longest = 16 + LETTER * Math.max(0, ...names.map((name) => name.length));
+  FRAME.right = Math.max(108, Math.min(longest, FRAME.wide / 3));
   return drawn("svg", { viewBox: `0 0 ${FRAME.wide} ${FRAME.high}`, width: FRAME.wide, height: FRAME.high, class: "chart", role: "img", "aria-label": label });
 }
 
@@ -77,7 +81,8 @@ function lengthTicks(values, x) {
 
 // Lines over a length, both axes logarithmic.  series: {name, colour, points: [[x, y]]}, marks: {at, label, text}.
 function lineChart(series, { name, unit, now, wide, say = short, marks = [] }) {
-  const svg = frame(`${unit} with ${name}`, wide);
+  const svg = frame(`${unit} with ${name}`, wide, series.map((one) => one.name));
+  const most = Math.floor((FRAME.right - 10) / LETTER);
   const points = series.flatMap((one) => one.points).filter(([, y]) => y > 0);
   if (!points.length) return svg;
   const xs = points.map(([x]) => x),
@@ -98,7 +103,6 @@ function lineChart(series, { name, unit, now, wide, say = short, marks = [] }) {
         told(`${name} = ${grouped(now)}`),
       ),
     );
-  crossed(svg, marks, x);
   const shown = series.filter((one) => one.points.some(([, value]) => value > 0));
   const ends = spread(shown.map((one) => y(one.points.filter(([, value]) => value > 0).at(-1)[1])));
   shown.forEach((one, k) => {
@@ -123,11 +127,12 @@ function lineChart(series, { name, unit, now, wide, say = short, marks = [] }) {
       drawn(
         "text",
         { x: right() + 8, y: ends[k] + 4, class: "label", style: `fill: ${hue}` },
-        one.name.length > 13 ? `${one.name.slice(0, 12)}…` : one.name,
+        one.name.length > most ? `${one.name.slice(0, most - 1)}…` : one.name,
         told(one.name),
       ),
     );
   });
+  crossed(svg, marks, x); // last, so that no line hides a name
   return svg;
 }
 

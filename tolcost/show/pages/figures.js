@@ -222,7 +222,7 @@ function allowed(low, last) {
   return last;
 }
 
-// Lengths at which one part comes to cost more than another, exactly; it may cost less again later on.
+// Lengths at which one part overtakes another, exactly; it may cost less again later on.
 function crossings(parts, points) {
   const found = [];
   const gap = (f, g, n) => {
@@ -244,7 +244,7 @@ function crossings(parts, points) {
         found.push({
           at: from,
           label: `${b} > ${a}`,
-          text: `at ${visible(state.with)} = ${grouped(from)} ${b} comes to cost more than ${a}`,
+          text: `at ${visible(state.with)} = ${grouped(from)} ${b} overtakes ${a}`,
         });
       }
     }
