@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import lru_cache, reduce
 from itertools import compress, zip_longest
+from operator import is_not
 from typing import Any
 
 from msgspec import Struct, field
@@ -456,7 +457,7 @@ def _fold_computed(fold: Computed, maybe_static: bool) -> Value | Followed:
     static = _initially_static(fold.start, size) if maybe_static else (False,) * size
     first = tuple(map(Carried, fold.begin.type, static))
     guess = _guessed(fold, first)
-    if guess != first:
+    if any(map(is_not, guess, first)):
         try:
             found = _fixpoint(fold, first, guess)
         except (Rejected, NeedsUnrolling):
@@ -487,11 +488,10 @@ def _guessed(fold: Computed, first: State) -> State:
 
 
 def _guess(c: Carried, is_data: bool, longer: int) -> Carried:
-    part = c.part
+    part, early = c.part, c.is_static and is_data
     if longer and part.shape:
         part = Part((part.shape[0] + longer * STEPS, *part.shape[1:]), part.space)
-    early = c.is_static and is_data
-    return Carried(part, c.is_static and not early, early)
+    return Carried(part, c.is_static and not early, early) if early or part is not c.part else c
 
 
 def _fixpoint(fold: Computed, first: State, state: State) -> Value | Followed | None:
@@ -731,6 +731,8 @@ class _Pass:
 
     def _length(self, form: Poly, before: Poly, want: Poly, now: Poly, steps: Poly | None) -> Poly:
         """Return the form of a length that is ``now`` after a step, where ``want`` was expected."""
+        if now == want and not changes(form):  # the usual case
+            return form
         own = list(map(the_symbol, self.coords))
         place = own[0] if len(own) == 1 else None
         if place is not None:
