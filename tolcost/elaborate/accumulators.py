@@ -475,9 +475,7 @@ def _guessed(fold: Computed, first: State) -> State:
     In a list of which some components may be known, only a step shows which become data.
     """
     followed = fold.followed
-    if followed is None and not (
-        any(statics(first)) and (isinstance(fold.start, ValueList) or first[0].part.shape)
-    ):
+    if not any(statics(first)) or not (isinstance(fold.start, ValueList) or first[0].part.shape):
         return first
     seems = guess_growth(fold.step, len(first if followed is None else followed.start))
     known = () if followed is None else followed.ways
