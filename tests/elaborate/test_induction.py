@@ -1,5 +1,7 @@
 """Components of an accumulator that are known at every step, and how many turns a loop takes."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -124,3 +126,28 @@ def test_how_many_turns_a_loop_takes(condition: str, following: str, most: str, 
     )
     (found,) = elaborate(program(text)).program.outputs[0].node.type[0].shape
     assert to_text(found) == turns
+
+
+AFFINE = [
+    (2, "1", lambda m, i: 1),
+    (3, "m", lambda m, i: m),
+    (5, "2 * m - 1", lambda m, i: 2 * m - 1),
+    (1, "i", lambda m, i: i),
+]
+
+
+@pytest.mark.parametrize("factor, text, more", AFFINE)
+@pytest.mark.parametrize("first", [0, 7])
+def test_a_number_that_every_step_multiplies_and_adds_to_is_a_formula(
+    factor: int, text: str, more: Callable[[int, int], int], first: int
+) -> None:
+    """Held to the steps, one by one."""
+    fold = f"reduce(tol[n], (a, z) => {factor} * a + {text}, m + {first}, [i])"
+    found = elaborate(program(f"tol x: R [n]\ntol w: R [m]\ny := map(tol[{fold}], x[1], j)"))
+    (length,) = found.program.outputs[0].node.type[0].shape
+    assert {symbol.name for symbol in length.free} == {"n", "m"}
+    for n, m in [(0, 1), (1, 3), (4, 1), (6, 7)]:
+        number = m + first
+        for i in range(1, n + 1):
+            number = factor * number + more(m, i)
+        assert evaluate(length, {symbol: {"n": n, "m": m}[symbol.name] for symbol in length.free}) == number

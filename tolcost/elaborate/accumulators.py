@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import lru_cache, reduce
 from itertools import compress, zip_longest
+from operator import is_not
 from typing import Any
 
 from msgspec import Struct, field
@@ -447,7 +448,7 @@ def _fold_computed(fold: FoldToBuild, maybe_static: bool) -> Value | Followed:
     static = _initially_static(fold.start, size) if maybe_static else (False,) * size
     first = tuple(map(Carried, fold.begin.type, static))
     guess = _guessed(fold, first)
-    if guess != first:
+    if any(map(is_not, guess, first)):
         try:
             found = _fixpoint(fold, first, guess)
         except (Rejected, NeedsUnrolling):
@@ -465,9 +466,7 @@ def _guessed(fold: FoldToBuild, first: State) -> State:
     In a list of which some components may be known, only a step shows which become data.
     """
     followed = fold.followed
-    if followed is None and not (
-        any(statics(first)) and (isinstance(fold.start, ValueList) or first[0].part.shape)
-    ):
+    if not any(statics(first)) or not (isinstance(fold.start, ValueList) or first[0].part.shape):
         return first
     seems = guess_growth(fold.step, len(first if followed is None else followed.start))
     known = () if followed is None else followed.ways
@@ -478,11 +477,10 @@ def _guessed(fold: FoldToBuild, first: State) -> State:
 
 
 def _guess(c: Carried, is_data: bool, longer: int) -> Carried:
-    part = c.part
+    part, early = c.part, c.is_static and is_data
     if longer and part.shape:
         part = Part((part.shape[0] + longer * STEPS, *part.shape[1:]), part.space)
-    early = c.is_static and is_data
-    return Carried(part, c.is_static and not early, early)
+    return Carried(part, c.is_static and not early, early) if early or part is not c.part else c
 
 
 def _fixpoint(fold: FoldToBuild, first: State, state: State) -> Value | Followed | None:
@@ -722,6 +720,8 @@ class _Pass:
 
     def _length(self, form: Poly, before: Poly, want: Poly, now: Poly, steps: Poly | None) -> Poly:
         """Return the form of a length that is ``now`` after a step, where ``want`` was expected."""
+        if now == want and not changes(form):  # the usual case
+            return form
         own = list(map(the_symbol, self.coords))
         place = own[0] if len(own) == 1 else None
         if place is not None:
