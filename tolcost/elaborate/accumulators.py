@@ -67,7 +67,7 @@ from tolcost.elaborate.layout import (
 from tolcost.elaborate.maps import Step, fresh_coordinates, position
 from tolcost.elaborate.outlook import guess_growth
 from tolcost.elaborate.shapes import component, facts_here, shape_text, substitute_equal_lengths, unify
-from tolcost.elaborate.values import Computed, Value, ValueList, is_static
+from tolcost.elaborate.values import NodeValue, Value, ValueList, is_static
 from tolcost.spaces import join_spaces, kind_of
 
 # === Retyping: change the spaces of a body's accumulator without elaborating the body again.
@@ -641,12 +641,12 @@ class _Pass:
         """Return the finished fold; its static components come from a separate fold without the others."""
         fold = self._fold(self.var, self.block, begin, growth)
         if not any(static):
-            return Computed(fold)
+            return NodeValue(fold)
         whole = self.env.scope.bind(fold)
         if all(static):
             return _as_value(self.env, whole, True, static)
         alone = iter(self._fold_static_alone(begin, growth, static))
-        parts = (next(alone) if f else Computed(component(whole, j + 1)) for j, f in enumerate(static))
+        parts = (next(alone) if f else NodeValue(component(whole, j + 1)) for j, f in enumerate(static))
         return ValueList(tuple(parts))
 
     def _fold_static_alone(self, begin: Node, growth: _Growth, static: Flags) -> tuple[Value, ...]:
@@ -757,8 +757,8 @@ def _as_value(env: Env, node: Node, listed: bool, static: Flags, made_data: Flag
         parts = [component(node, j + 1) for j in range(len(static))]
         parts = [env.scope.bind(p) if m and p.type[0].shape else p for p, m in zip_longest(parts, made_data)]
         known = zip(parts, static, strict=True)
-        return ValueList(tuple(as_static(env, p) if is_known else Computed(p) for p, is_known in known))
-    return as_static(env, node) if static[0] else Computed(node)
+        return ValueList(tuple(as_static(env, p) if is_known else NodeValue(p) for p, is_known in known))
+    return as_static(env, node) if static[0] else NodeValue(node)
 
 
 def _growth_of_step(

@@ -30,7 +30,17 @@ from tolcost.atoms.nodes import Block, Condition, ConditionKind, JointWork, Node
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.diagnostics import NOWHERE, Diagnostic, Span
 from tolcost.elaborate.faults import BUDGET, fail, too_many_steps
-from tolcost.elaborate.values import Closure, Computed, Items, Value, ValueList, Vec, is_static, plain, single
+from tolcost.elaborate.values import (
+    Closure,
+    Items,
+    NodeValue,
+    Value,
+    ValueList,
+    Vec,
+    is_static,
+    plain,
+    single,
+)
 
 if TYPE_CHECKING:  # values also describe the contents of model files, which need no syntax
     from tolcost.syntax import tree
@@ -586,9 +596,9 @@ def bind_data(env: Env, value: Value, name: str = "", work: JointWork | None = N
     """
     if isinstance(value, Poly):
         return value
-    if isinstance(value, Computed):
+    if isinstance(value, NodeValue):
         bound = env.scope.bind(value.node, name, None if value.static else work)
-        return value if bound is value.node else Computed(bound, value.static)
+        return value if bound is value.node else NodeValue(bound, value.static)
     match value:
         case Vec(shape=shape, items=items, loose=loose) if not is_static(value):
             return Vec(shape, tuple(bind_data(env, item, name, work) for item in items), loose)

@@ -27,8 +27,8 @@ from tolcost.elaborate.outlook import guess_growth
 from tolcost.elaborate.shapes import facts_here, pick_component, shape_of, space_of
 from tolcost.elaborate.shapes import known as numbers_of
 from tolcost.elaborate.values import (
-    Computed,
     Items,
+    NodeValue,
     Unknown,
     Value,
     ValueList,
@@ -264,7 +264,7 @@ def _carry_on(env: Env, start: Value, after: Value, span: Span) -> Value:
     """Carry the result of the first step on: data if the start is data, and in a space that holds both."""
     space = join_spaces(space_of(start), space_of(after))
     if not (is_static(start) and is_static(after)):
-        return Computed(in_spaces(emit(env, after, span), (space,)))
+        return NodeValue(in_spaces(emit(env, after, span), (space,)))
     return after if space == space_of(after) else static_in(env, after, space, span)
 
 

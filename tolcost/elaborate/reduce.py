@@ -46,7 +46,7 @@ from tolcost.elaborate.shapes import (
 from tolcost.elaborate.static_numbers import fit_to_space
 from tolcost.elaborate.values import (
     UNROLL_LIMIT,
-    Computed,
+    NodeValue,
     Quotient,
     Seq,
     Spaces,
@@ -257,7 +257,7 @@ def _kinds(value: Value) -> Kinds:
     match value:
         case ValueList(items=items) | Seq(items=items):
             return tuple([kind for item in items for kind in _kinds(item)])
-        case Computed(node=node, static=False):
+        case NodeValue(node=node, static=False):
             return tuple([_Kind(True, part.space) for part in node.type])
         case View(capacity=several) if several > 1:
             return ()
@@ -276,7 +276,7 @@ def _to_kinds(env: Env, value: Value, kinds: Kinds, span: Span) -> Value:
         return value if all(map(is_, items, value.items)) else type(value)(tuple(items))
     if is_data(value):
         node = in_spaces(value.node, tuple(kind.space for kind in kinds))
-        return value if node is value.node else Computed(node)
+        return value if node is value.node else NodeValue(node)
     ((becomes_data, space),) = kinds
     if not becomes_data:
         return _static_in(env, value, space, span)
@@ -285,7 +285,7 @@ def _to_kinds(env: Env, value: Value, kinds: Kinds, span: Span) -> Value:
         return value if all(map(is_, items, value.items)) else Vec(value.shape, tuple(items), value.loose)
     if not is_static(value) and space_of(value) == space:
         return value
-    return value if isinstance(value, _NO_TOL) else Computed(in_spaces(emit(env, value, span), (space,)))
+    return value if isinstance(value, _NO_TOL) else NodeValue(in_spaces(emit(env, value, span), (space,)))
 
 
 def _as_data_if_any(env: Env, step: WrittenStep, over: Vec) -> WrittenStep:
@@ -298,8 +298,8 @@ def _as_data_if_any(env: Env, step: WrittenStep, over: Vec) -> WrittenStep:
 
 def _as_data(env: Env, value: Value, span: Span) -> Value:
     """Convert a static number to data; return any other value as it is."""
-    number = isinstance(plain(value), (Poly, Cond, Fraction, float, complex, Quotient, Computed))
-    return Computed(emit(env, value, span)) if number else value
+    number = isinstance(plain(value), (Poly, Cond, Fraction, float, complex, Quotient, NodeValue))
+    return NodeValue(emit(env, value, span)) if number else value
 
 
 # ---- static folds ------------------------------------------------------------------------
