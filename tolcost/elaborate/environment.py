@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, Protocol, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -29,7 +29,7 @@ from tolcost.algebra.conditions import conjuncts
 from tolcost.atoms.nodes import Block, Condition, ConditionKind, JointWork, Node, Number, Ref, Table, Var
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.diagnostics import NOWHERE, Diagnostic, Span
-from tolcost.elaborate.faults import BUDGET, fail, too_many_steps
+from tolcost.elaborate.faults import fail
 from tolcost.elaborate.values import (
     Closure,
     Items,
@@ -47,8 +47,21 @@ if TYPE_CHECKING:  # values also describe the contents of model files, which nee
     from tolcost.syntax.tree import Expr, Module
 
 
+BUDGET = 600_000
+"""The number of evaluation steps after which a program is rejected as too large to elaborate."""
+
 CALL_DEPTH = 400
 """The deepest nesting of calls: each takes several Python frames."""
+
+
+def too_many_steps(span: Span) -> NoReturn:
+    """Reject a program that takes too long to elaborate."""
+    fail(
+        "T0501",
+        f"this program takes more than {BUDGET:,} steps to elaborate",
+        span,
+        hint="a function that calls another twice doubles the work at every level; name the value",
+    )
 
 
 class OperatorDefinition(Protocol):
