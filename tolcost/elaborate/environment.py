@@ -42,7 +42,7 @@ from tolcost.elaborate.values import (
     single,
 )
 
-if TYPE_CHECKING:  # values also describe the contents of model files, which need no syntax
+if TYPE_CHECKING:
     from tolcost.syntax import tree
     from tolcost.syntax.tree import Expr, Module
 
@@ -64,16 +64,7 @@ def too_many_steps(span: Span) -> NoReturn:
     )
 
 
-class OperatorDefinition(Protocol):
-    """An operator that programs may call, with the library files it uses."""
-
-    @property
-    def program(self) -> Module:
-        """The program of the operator."""
-
-    @property
-    def library(self) -> tuple[Module, ...]:
-        """The library files whose definitions it uses."""
+# === Notes: what the result relies on, and trials, which take back what was noted in them.
 
 
 P = ParamSpec("P")
@@ -235,6 +226,21 @@ class Trial:
         self.kept = True
 
 
+# === The context of one elaboration: what it was asked, and what it met so far.
+
+
+class OperatorDefinition(Protocol):
+    """An operator that programs may call, with the library files it uses."""
+
+    @property
+    def program(self) -> Module:
+        """The program of the operator."""
+
+    @property
+    def library(self) -> tuple[Module, ...]:
+        """The library files whose definitions it uses."""
+
+
 class CallsApart(Protocol):
     """Keeps calls of operators, and of some functions, as single nodes."""
 
@@ -358,6 +364,9 @@ class Context(Struct, eq=False):
         self.steps += 1
         if self.steps > BUDGET:
             too_many_steps(span)
+
+
+# === Environments: the block under construction, and the names in force.
 
 
 _FREE = {InputNode, Number, Table, Ref}
