@@ -25,7 +25,7 @@ from tolcost.catalogue.types import (
     table,
 )
 from tolcost.diagnostics import Rejected
-from tolcost.elaborate.values import Computed, Vec
+from tolcost.elaborate.values import NodeValue, Vec
 from tolcost.models.facts import frozen
 from tolcost.spaces import SPACES
 
@@ -122,7 +122,7 @@ def test_small_integers_come_out_of_a_tensor() -> None:
 
 def test_a_tensor_attribute_keeps_its_element_type() -> None:
     value = table(np.array([1, 2], np.int8))
-    assert isinstance(value, Computed)
+    assert isinstance(value, NodeValue)
     assert value.node.type[0].space == "int8"
 
 

@@ -62,7 +62,7 @@ def test_equal_lengths_are_taken_back_with_a_trial() -> None:
 
 
 def test_a_value_from_outside_keeps_its_notes() -> None:
-    """Computed on first use, inside of a trial that fails, it stays computed, and so do its equations."""
+    """NodeValue on first use, inside of a trial that fails, it stays computed, and so do its equations."""
     notes = Notes()
     with notes.attempt(Scope()):
         notes.adopt(the_symbol(M), const(3))

@@ -30,9 +30,9 @@ from tolcost.elaborate.shapes import shape_of, space_of
 from tolcost.elaborate.trip_count import truth
 from tolcost.elaborate.values import (
     Cast,
-    Computed,
     Missing,
     Native,
+    NodeValue,
     Seq,
     Tensor,
     Unknown,
@@ -304,16 +304,16 @@ def _is_computed(value: Value) -> bool:
 def _as_data(env: Env, value: Value, around: Surroundings) -> Value:
     """Return a known value as data, as the enclosing model would have it."""
     tol = not around.repeats and is_static(value) and is_tol(value)
-    return Computed(emit(env, value, NOWHERE)) if tol else value
+    return NodeValue(emit(env, value, NOWHERE)) if tol else value
 
 
-def _symbols_for(env: Env, name: str, value: Computed, around: Surroundings) -> Value:
+def _symbols_for(env: Env, name: str, value: NodeValue, around: Surroundings) -> Value:
     """Return symbols for the numbers in a tensor that must be known, as for a node of the model.
 
     In a graph that is applied repeatedly, a computed number may differ each time, so it gets none.
     """
     node, seen = value.node, env.context.request.around.items()
-    outside = next((given for given, one in seen if isinstance(one, Computed) and one.node is node), None)
+    outside = next((given for given, one in seen if isinstance(one, NodeValue) and one.node is node), None)
     if outside is None and around.repeats:
         return value
     if node not in around.asked and len(node.type) == 1:

@@ -15,7 +15,7 @@ from tolcost.algebra import FALSE, TRUE, Poly, const
 from tolcost.atoms.nodes import Constant, Part, Table
 from tolcost.catalogue.messages import TensorProto
 from tolcost.diagnostics import refuse
-from tolcost.elaborate.values import Cast, Computed, Value, Vec
+from tolcost.elaborate.values import Cast, NodeValue, Value, Vec
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,7 +138,7 @@ def table(array: Array) -> Value:
     part = Part(tuple(map(const, array.shape)), space_of_dtype(array.dtype))
     value = static_value(array)
     items = value.items if isinstance(value, Vec) else (value,)
-    return Computed(Table(cast("tuple[Constant, ...]", items), (part,)))
+    return NodeValue(Table(cast("tuple[Constant, ...]", items), (part,)))
 
 
 def _converter(dtype: np.dtype[Any]) -> Callable[[Any], Value]:

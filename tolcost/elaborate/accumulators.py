@@ -66,7 +66,7 @@ from tolcost.elaborate.shapes import (
     substitute_equal_lengths,
     unify,
 )
-from tolcost.elaborate.values import Computed, Value, ValueList, is_static
+from tolcost.elaborate.values import NodeValue, Value, ValueList, is_static
 from tolcost.spaces import join_spaces, kind_of
 
 # === Retyping: change the spaces of a body's accumulator without elaborating the body again.
@@ -777,12 +777,12 @@ class _Pass:
         static, begin = statics(after), self.fold.begin
         fold = self._fold(self.var, self.block, begin, after)
         if not any(static):
-            return Computed(fold)
+            return NodeValue(fold)
         whole = self.env.scope.bind(fold)
         if all(static):
             return _as_value(self.env, whole, True, static)
         alone = iter(self._fold_static_alone(begin, after))
-        parts = (next(alone) if f else Computed(component(whole, j + 1)) for j, f in enumerate(static))
+        parts = (next(alone) if f else NodeValue(component(whole, j + 1)) for j, f in enumerate(static))
         return ValueList(tuple(parts))
 
     def _fold_static_alone(self, begin: Node, after: State) -> tuple[Value, ...]:
@@ -849,8 +849,8 @@ def _as_value(env: Env, node: Node, listed: bool, static: Flags, made_data: Flag
         parts = [component(node, j + 1) for j in range(len(static))]
         parts = [env.scope.bind(p) if m and p.type[0].shape else p for p, m in zip_longest(parts, made_data)]
         known = zip(parts, static, strict=True)
-        return ValueList(tuple(as_static(env, p) if is_known else Computed(p) for p, is_known in known))
-    return as_static(env, node) if static[0] else Computed(node)
+        return ValueList(tuple(as_static(env, p) if is_known else NodeValue(p) for p, is_known in known))
+    return as_static(env, node) if static[0] else NodeValue(node)
 
 
 def _broadcast_scalars(begin: Node, parts: Type, env: Env, step: Step) -> Node:

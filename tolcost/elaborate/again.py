@@ -21,8 +21,8 @@ from tolcost.elaborate.layout import pack
 from tolcost.elaborate.shapes import component
 from tolcost.elaborate.values import (
     Cast,
-    Computed,
     Missing,
+    NodeValue,
     Seq,
     Unknown,
     Value,
@@ -96,11 +96,11 @@ def _input_key(value: Value | None, places: list[object]) -> object:
     match value:
         case None:
             return ()
-        case Computed(node=(ir.Ref() | ir.Component(value=ir.Ref())) as node, static=False):
+        case NodeValue(node=(ir.Ref() | ir.Component(value=ir.Ref())) as node, static=False):
             return (type(node), places.index(_origin_of(node)), node.type)
-        case Computed(node=ir.Input(within=()) as node, static=False):
+        case NodeValue(node=ir.Input(within=()) as node, static=False):
             return (ir.Ref, places.index(_origin_of(node)), node.type)
-        case Computed() | Seq() | Unknown() | View():
+        case NodeValue() | Seq() | Unknown() | View():
             return None
         case Missing():
             return ()
@@ -108,7 +108,7 @@ def _input_key(value: Value | None, places: list[object]) -> object:
             found = _input_key(inner, places)
             return None if found is None else (space, found)
         case Vec(items=items):
-            return None if any(isinstance(item, View | Computed | Vec) for item in items) else _static(value)
+            return None if any(isinstance(item, View | NodeValue | Vec) for item in items) else _static(value)
         case _:
             return _static(value)
 
@@ -120,7 +120,7 @@ def _static(value: Value) -> object:
 def _can_copy(value: Value) -> bool:
     """Whether a result can be copied with other atoms in it."""
     match value:
-        case Computed(static=static):
+        case NodeValue(static=static):
             return not static
         case Cast(value=inner):
             return _can_copy(inner)
@@ -193,8 +193,8 @@ class SubprogramCopy(Struct):
     def value(self, value: Value) -> Value:
         """Copy a result."""
         match value:
-            case Computed(node=node):
-                return Computed(self.node(node))
+            case NodeValue(node=node):
+                return NodeValue(self.node(node))
             case Cast(value=inner, space=space):
                 return Cast(self.value(inner), space)
             case Vec(shape=shape, items=items, loose=loose) if not is_static(value):

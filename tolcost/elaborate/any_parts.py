@@ -18,7 +18,7 @@ from tolcost.elaborate.layout import emit
 from tolcost.elaborate.levels import NotByLevels, Recursion, fit, holder, require_equal, sizes_of
 from tolcost.elaborate.values import (
     Closure,
-    Computed,
+    NodeValue,
     Seq,
     Unknown,
     Value,
@@ -50,7 +50,7 @@ def by_parts(env: Env, function: Closure, given: Sequence[Lazy | Value], span: S
         except (NotByLevels, Rejected):
             continue
         context.recurrences.append(found)
-        return Computed(Input(f"{function.name} of {symbol.name}", result))
+        return NodeValue(Input(f"{function.name} of {symbol.name}", result))
     return None
 
 
@@ -100,9 +100,9 @@ def _at_size(
     assert recursion.parts is not None
     recursion.parts.clear()
 
-    def added(type_: Type) -> Computed:
+    def added(type_: Type) -> NodeValue:
         inputs.append(Input(f"{recursion.function.name} {len(inputs)}", type_))
-        return Computed(inputs[-1])
+        return NodeValue(inputs[-1])
 
     def taken(there: Env, args: list[Value], span: Span) -> Value:
         made.extend(emit(there, arg, span) for arg in args)

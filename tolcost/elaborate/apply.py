@@ -19,9 +19,9 @@ from tolcost.elaborate.static_numbers import fit_to_space, fold_plain, fold_stat
 from tolcost.elaborate.values import (
     Cast,
     Closure,
-    Computed,
     Missing,
     Native,
+    NodeValue,
     Quotient,
     Seq,
     Unknown,
@@ -46,16 +46,16 @@ def apply(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value:
     """Apply an elementary function; ToLs combine element by element, and scalars are broadcast."""
     env.context.tick(span)
     kinds = set(map(type, args))
-    if Computed not in kinds or not any(map(is_data, args)):
+    if NodeValue not in kinds or not any(map(is_data, args)):
         found = fold_plain(env, name, args, kinds, span)
         if found is not None:
             return found
     elif all(map(_is_plain_number, args)):  # the usual case
-        return Computed(_lambda(env, name, args, span))
+        return NodeValue(_lambda(env, name, args, span))
     elif Unknown in kinds:
         return Unknown()  # no more is known of it with data than without
     space = None
-    if Cast in kinds and all(is_static(a) and (not isinstance(a, Computed) or is_tol(a)) for a in args):
+    if Cast in kinds and all(is_static(a) and (not isinstance(a, NodeValue) or is_tol(a)) for a in args):
         space, args = _space_of_casts(name, args), tuple(map(plain, args))  # nodes have spaces themselves
     if any(map(is_tol, args)):
         args = _entries_for_numbers(args)
@@ -69,8 +69,8 @@ def _give_space(env: Env, value: Value, space: str | None) -> Value:
     """Give a value computed from statics with an explicit space that space; reals stay exact."""
     if space is None:
         return value
-    if isinstance(value, Computed):
-        return Computed(in_spaces(value.node, (space,)), static=True)
+    if isinstance(value, NodeValue):
+        return NodeValue(in_spaces(value.node, (space,)), static=True)
     return recast(fit_to_space(env, value, space) if kind_of(space) == "Z" else value, space)
 
 
@@ -106,12 +106,12 @@ def divide(env: Env, args: tuple[Value, ...], span: Span) -> Value:
         return _give_space(env, integer_division(env, span, x, y), told)
     whole = apply(env, "floor", (apply(env, "div", (x, y), span),), span)
     space = told or "Z"
-    return Computed(in_spaces(emit(env, whole, span), (space,)), static=True)
+    return NodeValue(in_spaces(emit(env, whole, span), (space,)), static=True)
 
 
 def _is_plain_number(value: Value) -> bool:
     """Whether a value is a single number, known or data."""
-    return is_numeric(value.node.type) if isinstance(value, Computed) else type(value) in _NUMBERS
+    return is_numeric(value.node.type) if isinstance(value, NodeValue) else type(value) in _NUMBERS
 
 
 _NUMBERS: set[type] = {Poly, Fraction, float}
@@ -119,7 +119,7 @@ _NUMBERS: set[type] = {Poly, Fraction, float}
 
 def _entries_for_numbers(args: tuple[Value, ...]) -> tuple[Value, ...]:
     """Replace coordinate and shape vectors of one entry by it beside numbers with a node, not beside ToLs."""
-    if not any(isinstance(a, Computed) for a in args) or any(
+    if not any(isinstance(a, NodeValue) for a in args) or any(
         is_tol(a) and not (isinstance(a, Vec) and a.shape == (1,) and a.loose) for a in args
     ):
         return args
@@ -169,8 +169,8 @@ def _apply_numbers(env: Env, name: str, args: tuple[Value, ...], span: Span) -> 
         node = _lambda(env, name, args, span)
         made = static_node(name, node.args, node.space, span, node.type[0].space)
         space = "Z" if name in _WHOLE and made.space == "R" else made.type[0].space
-        return Computed(in_spaces(made, (space,)), static=True)
-    return Computed(_lambda(env, name, args, span))
+        return NodeValue(in_spaces(made, (space,)), static=True)
+    return NodeValue(_lambda(env, name, args, span))
 
 
 def _suggest(name: str, spaces: tuple[str, ...]) -> str:
@@ -190,7 +190,9 @@ def _lambda(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Lambda:
     domain, result = kinds
     nodes = tuple(
         [
-            a.node if isinstance(a, Computed) else emit(env, plain(a), span, domain if is_static(a) else None)
+            a.node
+            if isinstance(a, NodeValue)
+            else emit(env, plain(a), span, domain if is_static(a) else None)
             for a in args
         ]
     )
@@ -366,14 +368,14 @@ def static_in(env: Env, value: Value, space: str, span: Span) -> Value:
 def number_in(env: Env, value: Value, space: str, span: Span) -> Value:
     """Convert a number to a space that holds it; a static number of that kind stays as it is."""
     if is_data(value):
-        return Computed(in_spaces(value.node, (space,)))
+        return NodeValue(in_spaces(value.node, (space,)))
     alike = kind_of(space_of(value)) == kind_of(space)
     return value if alike else static_in(env, value, space, span)
 
 
 def _convert_tol(env: Env, value: Value, space: str, span: Span) -> Value:
     """Convert a static ToL: lay it out in the other space, or convert its entries on access."""
-    if isinstance(value, Computed):
+    if isinstance(value, NodeValue):
         return as_static(env, Convert(value.node, with_spaces(value.node.type, (space,)), span=span))
 
     def entry(here: Env, at: tuple[Value, ...]) -> Value:
@@ -388,8 +390,8 @@ def _convert_number(env: Env, value: Value, space: str, span: Span) -> Value:
         return Vec(value.shape, items, value.loose)
     kind = kind_of(space)
     match value:
-        case Computed(node=node):
-            return Computed(Convert(node, with_spaces(node.type, (space,)), span=span), static=True)
+        case NodeValue(node=node):
+            return NodeValue(Convert(node, with_spaces(node.type, (space,)), span=span), static=True)
         case Poly() if kind == "R":
             return Fraction(value.constant) if value.constant is not None else Quotient(value, const(1))
         case Fraction() | Quotient() | float() if kind == "Z":
@@ -409,7 +411,7 @@ def _round_real(env: Env, value: Fraction | Quotient | float, space: str, span: 
     if isinstance(value, float):
         return const(round(value)) if math.isfinite(value) else value
     whole = apply(env, "round", (value,), span)
-    return _convert_number(env, whole, space, span) if isinstance(whole, Computed) else whole
+    return _convert_number(env, whole, space, span) if isinstance(whole, NodeValue) else whole
 
 
 def _convert_to_complex(env: Env, value: Value, space: str, span: Span) -> Value:
@@ -417,4 +419,4 @@ def _convert_to_complex(env: Env, value: Value, space: str, span: Span) -> Value
     number = value.constant if isinstance(value, Poly) else value
     if isinstance(number, (int, float, Fraction)):
         return complex(number)
-    return Computed(in_spaces(emit(env, value, span), (space,)), static=True)
+    return NodeValue(in_spaces(emit(env, value, span), (space,)), static=True)

@@ -71,9 +71,9 @@ from tolcost.elaborate.shapes import (
 from tolcost.elaborate.static_numbers import as_number, truth
 from tolcost.elaborate.tol_primitives import reshape_value
 from tolcost.elaborate.values import (
-    Computed,
     Items,
     Missing,
+    NodeValue,
     Quotient,
     Seq,
     Spaces,
@@ -162,7 +162,7 @@ def choose_sequence(
         _check_capacities(capacity(x), capacity(y), span)
     chosen = select(env, condition, (then_env, ValueList(left)), (other_env, ValueList(right)), span, static)
     node = env.scope.bind(emit(env, chosen, span))
-    parts = components(env, Computed(node), span)
+    parts = components(env, NodeValue(node), span)
     return rebuild_sequence(a, _group_components(iter(parts), map(capacity, left)))
 
 
@@ -344,13 +344,13 @@ def select(
         fail("T0407", "a sequence cannot depend on a condition that is not known while compiling", span)
     left, right = align(then_env, a, other_env, b, span)
     if left is right and static:
-        return Computed(left)
+        return NodeValue(left)
     parts = tuple(
         Part(_merged_shape(env, condition, p.shape, q.shape, span), p.space)
         for p, q in zip(left.type, right.type, strict=True)
     )
     node = Select(condition, then_env.scope.block(left), other_env.scope.block(right), parts, span)
-    return made_of(env, node, a, b) if static else Computed(node)
+    return made_of(env, node, a, b) if static else NodeValue(node)
 
 
 def align(then_env: Env, a: Value, other_env: Env, b: Value, span: Span) -> tuple[Node, Node]:
@@ -383,7 +383,7 @@ def where_form(env: Env, expr: tree.Call) -> Value | Items:
     condition = _condition(env, "where", expr)
     if isinstance(condition, Cond):
         return _static_choice(env, condition, expr)
-    if isinstance(condition, Computed) and condition.static and not is_tol(condition):
+    if isinstance(condition, NodeValue) and condition.static and not is_tol(condition):
         return _choice_at_run(env, condition, expr)
     then, other = (entry(evaluate(env, a)) for a in expr.args[1:])
     try:
@@ -524,7 +524,7 @@ def _take_side(env: Env, holds: bool, then: Side, other: Side, span: Span) -> Va
     pairs = [align(then_env, x, other_env, y, span) for x, y in zip(left, right, strict=True)]
     side_env, side = then if holds else other
     env.scope.absorb(side_env.scope)
-    return rebuild_sequence(side, (Computed(env.scope.bind(pair[0 if holds else 1])) for pair in pairs))
+    return rebuild_sequence(side, (NodeValue(env.scope.bind(pair[0 if holds else 1])) for pair in pairs))
 
 
 def _fill_missing(a: Value, b: Value) -> Value:
@@ -609,4 +609,4 @@ def _make_where(env: Env, condition: Value, then: Value, other: Value, span: Spa
         )
         parts.append(Part(shape, p.space))
     node = Where(emit(env, condition, span), left, right, parts[0].space, tuple(parts), "data", span)
-    return Computed(node)
+    return NodeValue(node)

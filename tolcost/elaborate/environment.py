@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
-from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, NoReturn, ParamSpec, Protocol, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -30,28 +30,42 @@ from tolcost.atoms.nodes import Block, Condition, ConditionKind, JointWork, Node
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.recurrence import Recurrence
 from tolcost.diagnostics import NOWHERE, Diagnostic, Span
-from tolcost.elaborate.faults import BUDGET, fail, too_many_steps
-from tolcost.elaborate.values import Closure, Computed, Items, Value, ValueList, Vec, is_static, plain, single
+from tolcost.elaborate.faults import fail
+from tolcost.elaborate.values import (
+    Closure,
+    Items,
+    NodeValue,
+    Value,
+    ValueList,
+    Vec,
+    is_static,
+    plain,
+    single,
+)
 
-if TYPE_CHECKING:  # values also describe the contents of model files, which need no syntax
+if TYPE_CHECKING:
     from tolcost.syntax import tree
     from tolcost.syntax.tree import Expr, Module
 
+
+BUDGET = 600_000
+"""The number of evaluation steps after which a program is rejected as too large to elaborate."""
 
 CALL_DEPTH = 400
 """The deepest nesting of calls: each takes several Python frames."""
 
 
-class OperatorDefinition(Protocol):
-    """An operator that programs may call, with the library files it uses."""
+def too_many_steps(span: Span) -> NoReturn:
+    """Reject a program that takes too long to elaborate."""
+    fail(
+        "T0501",
+        f"this program takes more than {BUDGET:,} steps to elaborate",
+        span,
+        hint="a function that calls another twice doubles the work at every level; name the value",
+    )
 
-    @property
-    def program(self) -> Module:
-        """The program of the operator."""
 
-    @property
-    def library(self) -> tuple[Module, ...]:
-        """The library files whose definitions it uses."""
+# === Notes: what the result relies on, and trials, which take back what was noted in them.
 
 
 P = ParamSpec("P")
@@ -213,6 +227,21 @@ class Trial:
         self.kept = True
 
 
+# === The context of one elaboration: what it was asked, and what it met so far.
+
+
+class OperatorDefinition(Protocol):
+    """An operator that programs may call, with the library files it uses."""
+
+    @property
+    def program(self) -> Module:
+        """The program of the operator."""
+
+    @property
+    def library(self) -> tuple[Module, ...]:
+        """The library files whose definitions it uses."""
+
+
 class CallsApart(Protocol):
     """Keeps calls of operators, and of some functions, as single nodes."""
 
@@ -347,6 +376,9 @@ class Context(Struct, eq=False):
         self.steps += 1
         if self.steps > BUDGET:
             too_many_steps(span)
+
+
+# === Environments: the block under construction, and the names in force.
 
 
 _FREE = {InputNode, Number, Table, Ref}
@@ -598,9 +630,9 @@ def bind_data(env: Env, value: Value, name: str = "", work: JointWork | None = N
     """
     if isinstance(value, Poly):
         return value
-    if isinstance(value, Computed):
+    if isinstance(value, NodeValue):
         bound = env.scope.bind(value.node, name, None if value.static else work)
-        return value if bound is value.node else Computed(bound, value.static)
+        return value if bound is value.node else NodeValue(bound, value.static)
     match value:
         case Vec(shape=shape, items=items, loose=loose) if not is_static(value):
             return Vec(shape, tuple(bind_data(env, item, name, work) for item in items), loose)

@@ -13,10 +13,6 @@ if TYPE_CHECKING:  # values also describe the contents of model files, which nee
     from tolcost.syntax.names import Signature
 
 
-BUDGET = 600_000
-"""The number of evaluation steps after which a program is rejected as too large to elaborate."""
-
-
 class Fault(Rejected):
     """A program that cannot be elaborated; ``definite`` if no lengths make it valid at this place."""
 
@@ -78,13 +74,3 @@ def fail(
 def wrong_arity(function: str, takes: Signature, given: int, span: Span) -> NoReturn:
     """Reject a call with too few or too many arguments."""
     fail("T0203", f"{function} takes {takes}, not {given}", span)
-
-
-def too_many_steps(span: Span) -> NoReturn:
-    """Reject a program that takes too long to elaborate."""
-    fail(
-        "T0501",
-        f"this program takes more than {BUDGET:,} steps to elaborate",
-        span,
-        hint="a function that calls another twice doubles the work at every level; name the value",
-    )

@@ -44,8 +44,8 @@ from tolcost.elaborate.static_numbers import truth
 from tolcost.elaborate.values import (
     Argument,
     Cast,
-    Computed,
     Missing,
+    NodeValue,
     Seq,
     Spaces,
     Tensor,
@@ -344,7 +344,7 @@ class InputBinder(Struct, frozen=True, eq=False):
         if statement.kind == "static" and statement.name not in names_asked_known(self.program):
             hint = f"a program that asks `known({statement.name})` may also be given it as data"
             fail("T0413", f"the value of `{name}` must be known while compiling", statement.span, hint)
-        return Computed(self._input(statement, name, (Part(argument.shape, argument.space),)))
+        return NodeValue(self._input(statement, name, (Part(argument.shape, argument.space),)))
 
     def _input(self, statement: tree.InputDecl, name: str, parts: Type) -> InputNode:
         node = InputNode(name, parts, self._within(statement))
@@ -408,7 +408,7 @@ class InputBinder(Struct, frozen=True, eq=False):
         shape, found = self._declared_shape(statement), self.env.nearest(statement.space)
         spaces = found.names if isinstance(found, Spaces) else (statement.space,)
         parts = tuple([Part(shape, space) for space in spaces])
-        return Computed(self._input(statement, statement.name, parts))
+        return NodeValue(self._input(statement, statement.name, parts))
 
     def _declared_shape(self, statement: tree.InputDecl) -> tuple[Poly, ...]:
         env, written = self.env, statement.shape
@@ -435,7 +435,7 @@ class InputBinder(Struct, frozen=True, eq=False):
         if kind in ("B", "S"):
             _reject_unknown(statement)
         node = self._input(statement, statement.name, (Part((), statement.space),))
-        return Computed(node, static=True)
+        return NodeValue(node, static=True)
 
 
 def _reject_unknown(statement: tree.InputDecl) -> NoReturn:
@@ -472,7 +472,7 @@ def _static_argument(statement: tree.InputDecl, value: Value) -> Value:
         )
     if isinstance(value, Vec):
         return Vec(value.shape, tuple(_static_argument(statement, v) for v in value.items), value.loose)
-    if statement.space == "B" and not isinstance(value, (Cond, Computed)):
+    if statement.space == "B" and not isinstance(value, (Cond, NodeValue)):
         return truth(value) or value
     if (
         isinstance(value, Poly)

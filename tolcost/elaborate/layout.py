@@ -71,9 +71,9 @@ from tolcost.elaborate.values import (
     MOST_IN_SEQUENCE,
     UNROLL_LIMIT,
     Cast,
-    Computed,
     Items,
     Missing,
+    NodeValue,
     Quotient,
     Seq,
     Spaces,
@@ -102,7 +102,7 @@ TABLE_LIMIT = 4096
 
 def emit(env: Env, value: Value, span: Span, space: str | None = None) -> Node:
     """Return the node that computes a value; static numerics take ``space``, if given."""
-    if isinstance(value, Computed):
+    if isinstance(value, NodeValue):
         as_it_is = space is None or not is_tol(value) or space == value.node.type[0].space
         return value.node if as_it_is else build_from(env, value, span, space)
     match value:
@@ -138,7 +138,7 @@ def in_one_tol(env: Env, values: Sequence[Value], span: Span) -> tuple[list[Valu
     """
     if all(map(is_static, values)) or all(map(_entrywise, values)):
         return [*map(plain, values)], joint_space(values)
-    laid: list[Value] = [Computed(emit(env, v, span)) if isinstance(v, Cast) else v for v in values]
+    laid: list[Value] = [NodeValue(emit(env, v, span)) if isinstance(v, Cast) else v for v in values]
     return laid, joint_space(values)
 
 
@@ -147,7 +147,7 @@ def _entrywise(value: Value) -> bool:
     inner = plain(value)
     return (
         is_numeric(inner.node.type)
-        if isinstance(inner, Computed)
+        if isinstance(inner, NodeValue)
         else not isinstance(inner, (View, ValueList))
     )
 
@@ -199,7 +199,7 @@ def build_from(env: Env, value: Value, span: Span, space: str | None) -> Node:
         if space is None or not is_static(entry):
             return entry
         node = emit(inner, entry, span, space)
-        return Computed(in_spaces(node, (space,) * len(node.type)), static=True)
+        return NodeValue(in_spaces(node, (space,) * len(node.type)), static=True)
 
     return emit(env, emit_map(env, shape, at, span), span)
 
@@ -361,16 +361,16 @@ def as_static(env: Env, node: Node) -> Value:
     """Return a ToL that a node lays out as a static value: its elements are free, and so is their use."""
     part = node.type[0]
     if len(node.type) == 1 and not part.shape:
-        return Computed(node, static=True)
+        return NodeValue(node, static=True)
     laid = env.scope.bind(node)
     if len(node.type) > 1:
         return ValueList(tuple(as_static(env, component(laid, j + 1)) for j in range(len(node.type))))
-    return Computed(laid, static=True)
+    return NodeValue(laid, static=True)
 
 
 def made_of(env: Env, node: Node, *sources: Value) -> Value:
     """Return a node as a value that is static if all its sources are."""
-    return as_static(env, node) if all(is_static(source) for source in sources) else Computed(node)
+    return as_static(env, node) if all(is_static(source) for source in sources) else NodeValue(node)
 
 
 def index_node(env: Env, value: Value, span: Span, what: str = "an index") -> Node:
@@ -426,7 +426,7 @@ def _as_data_of_one_space(env: Env, numbers: list[Value], work: JointWork, span:
     """Turn numbers of which some are data into data of one space, as parts of one joint work."""
     space = reduce(join_spaces, map(space_of, numbers))
     nodes = [in_spaces(emit(env, number, span), (space,)) for number in numbers]
-    return [Computed(_bind_as_part(env, node, work)) for node in nodes]
+    return [NodeValue(_bind_as_part(env, node, work)) for node in nodes]
 
 
 def _bind_as_part(env: Env, node: Node, work: JointWork) -> Node:
@@ -465,7 +465,7 @@ def emit_map(env: Env, shape: Shape, at: At, span: Span) -> Value:
         with env.context.notes.attempt(inner.scope) as trial:
             node = emit(inner, at(inner, coords), span)
             trial.keep()
-        return Computed(make_build(coords, shape, inner.scope.block(node), span))
+        return NodeValue(make_build(coords, shape, inner.scope.block(node), span))
     except NeedsUnrolling as needs:
         place = own_place(needs, coords)
         return unroll_dimension(env, at, shape, place, span, lambda e, rest, a: emit_map(e, rest, a, span))
@@ -546,8 +546,8 @@ def _find_element(env: Env, value: Value, at: tuple[Value, ...], span: Span, che
             if static and not all(isinstance(a, Poly) for a in at):
                 return _look_up(env, value, at, span)
             return get(env, at)
-        case Computed(node=node):
-            return Computed(member(env, node, at, span), is_static_indexed(value, at))
+        case NodeValue(node=node):
+            return NodeValue(member(env, node, at, span), is_static_indexed(value, at))
         case Seq(items=items):
             return _sequence_entry(items, at[0], span)
         case _:
@@ -585,8 +585,8 @@ def _element_in_space(env: Env, value: Cast, at: tuple[Value, ...], shape: Shape
     """Return an element or a slice, in the explicit space of its ToL."""
     if all(map(is_static, at)):
         found = element(env, value.value, at, span, checked=True)
-        if isinstance(found, Computed) and not is_tol(found):
-            return Computed(in_spaces(found.node, (value.space,)), static=True)
+        if isinstance(found, NodeValue) and not is_tol(found):
+            return NodeValue(in_spaces(found.node, (value.space,)), static=True)
         return recast(found, value.space)
     if len(at) == len(shape):
         return _look_up(env, value, at, span)
@@ -615,7 +615,7 @@ def check_indices(env: Env, at: tuple[Value, ...], shape: Shape, span: Span) -> 
     left: list[Cond] = []
     for index, extent in zip(at, shape, strict=False):
         index = plain(index)
-        if isinstance(index, Computed) and index.static:
+        if isinstance(index, NodeValue) and index.static:
             _record_run_check(env, index.node, extent, span)
         elif isinstance(index, Poly) and not is_seen_inside(env, index, extent):
             left.append(check_index(env, index, extent, span, lambda: f"of shape {shape_text(shape)}"))
@@ -642,7 +642,7 @@ def _slice(env: Env, value: Value, at: tuple[Value, ...], shape: Shape, span: Sp
         numbers = [a.constant if isinstance(a, Poly) else None for a in at]
         if all(n is not None for n in numbers):
             return _vec_slice(value, [n for n in numbers if n is not None])
-    bound = bind_data(env, value) if isinstance(value, Computed) else value
+    bound = bind_data(env, value) if isinstance(value, NodeValue) else value
     at = at if all_static(at) else tuple([bind_data(env, index) for index in at])
     rest = shape[len(at) :]
     static = is_static_indexed(value, at)
@@ -710,7 +710,7 @@ def _ask_to_unroll(at: tuple[Value, ...], longest: int, span: Span) -> None:
 def _look_up(env: Env, value: Value, at: tuple[Value, ...], span: Span) -> Value:
     """Read a static ToL at an index that is not a number, from its layout."""
     found = member(env, emit(env, value, span), at, span)
-    return as_static(env, found) if is_static_indexed(value, at) else Computed(found)
+    return as_static(env, found) if is_static_indexed(value, at) else NodeValue(found)
 
 
 def _sequence_entry(items: tuple[Value, ...], index: Value, span: Span) -> Value:

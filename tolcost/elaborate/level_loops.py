@@ -31,8 +31,8 @@ from tolcost.elaborate.shapes import Shape, components, facts_here, space_of, tr
 from tolcost.elaborate.tol_primitives import reshape_value
 from tolcost.elaborate.values import (
     Closure,
-    Computed,
     Native,
+    NodeValue,
     Seq,
     Unknown,
     Value,
@@ -167,7 +167,7 @@ def _parts(env: Env, recursion: Recursion, all_: Value, t: Value, i: Value) -> V
     def taken(there: Env, args: list[Value], span: Span) -> Value:
         found.append(args)
         inside.append(Var("", recursion.type_at(level - 1)))
-        return Computed(Ref(inside[-1], inside[-1].type))
+        return NodeValue(Ref(inside[-1], inside[-1].type))
 
     assert isinstance(i, Poly)
     emit(env, recursion.body(env, level, _members(env, recursion, all_, i, level), taken), recursion.span)
@@ -233,7 +233,7 @@ def _joined(env: Env, recursion: Recursion, all_: Value, s: Value, i: Value) -> 
         data = _members(env, recursion, all_args, i, level)
     else:
         holders = [holder(env, recursion, k, level) for k in recursion.data]
-        data = [Computed(Ref(var, var.type)) for var in holders]
+        data = [NodeValue(Ref(var, var.type)) for var in holders]
     node = emit(env, recursion.body(env, level, data, taken), recursion.span)
     _without(env, [node], holders)
     if made != recursion.calls:
@@ -241,7 +241,7 @@ def _joined(env: Env, recursion: Recursion, all_: Value, s: Value, i: Value) -> 
     for part, like in zip(node.type, recursion.type_at(level), strict=True):
         for d, e in zip(part.shape, like.shape, strict=True):
             require_equal(env, d, e)
-    return Computed(node)
+    return NodeValue(node)
 
 
 _STEPS: dict[str, tuple[int, Callable[..., Value]]] = {

@@ -17,7 +17,7 @@ from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.environment import Activation, Env, Lazy, bind_data, force, results
 from tolcost.elaborate.layout import emit
 from tolcost.elaborate.shapes import facts_here, shape_of, try_prove
-from tolcost.elaborate.values import Closure, Computed, Value, entry, is_function, is_static, single
+from tolcost.elaborate.values import Closure, NodeValue, Value, entry, is_function, is_static, single
 
 _HIGHEST_END = 4
 """The highest level at which a recursion may end."""
@@ -161,10 +161,10 @@ def _look(env: Env, recursion: Recursion, level: Poly, below: Type | None) -> _L
             raise NotByLevels
         parts.extend(emit(there, arg, span) for arg in args)
         inside.append(Var("", below))
-        return Computed(Ref(inside[-1], below))
+        return NodeValue(Ref(inside[-1], below))
 
     with env.context.notes.attempt(inner.scope):
-        value = recursion.body(inner, level, [Computed(Ref(var, var.type)) for var in holders], taken)
+        value = recursion.body(inner, level, [NodeValue(Ref(var, var.type)) for var in holders], taken)
         node = emit(inner, value, recursion.span)
     bound = dict(inner.scope.bindings)
     needs = mentions([node], bound, holders)

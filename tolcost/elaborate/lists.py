@@ -18,8 +18,8 @@ from tolcost.elaborate.layout import emit, in_spaces
 from tolcost.elaborate.maps import Step, WrappedStep
 from tolcost.elaborate.shapes import facts_here, pick_component, shape_of, space_of
 from tolcost.elaborate.values import (
-    Computed,
     Items,
+    NodeValue,
     Seq,
     Spaces,
     Value,
@@ -153,7 +153,7 @@ def kinds_of(value: Value) -> Kinds:
     match value:
         case ValueList(items=items) | Seq(items=items):
             return tuple([kind for item in items for kind in kinds_of(item)])
-        case Computed(node=node, static=False):
+        case NodeValue(node=node, static=False):
             return tuple([_Kind(True, part.space) for part in node.type])
         case View(capacity=several) if several > 1:
             return ()
@@ -172,7 +172,7 @@ def to_kinds(env: Env, value: Value, kinds: Kinds, span: Span) -> Value:
         return value if all(map(is_, items, value.items)) else type(value)(tuple(items))
     if is_data(value):
         node = in_spaces(value.node, tuple(kind.space for kind in kinds))
-        return value if node is value.node else Computed(node)
+        return value if node is value.node else NodeValue(node)
     ((becomes_data, space),) = kinds
     if not becomes_data:
         return _static_in(env, value, space, span)
@@ -181,7 +181,7 @@ def to_kinds(env: Env, value: Value, kinds: Kinds, span: Span) -> Value:
         return value if all(map(is_, items, value.items)) else Vec(value.shape, tuple(items), value.loose)
     if not is_static(value) and space_of(value) == space:
         return value
-    return value if isinstance(value, NO_TOL) else Computed(in_spaces(emit(env, value, span), (space,)))
+    return value if isinstance(value, NO_TOL) else NodeValue(in_spaces(emit(env, value, span), (space,)))
 
 
 def _static_in(env: Env, value: Value, space: str, span: Span) -> Value:

@@ -61,7 +61,7 @@ from tolcost.elaborate.shapes import (
 )
 from tolcost.elaborate.values import (
     UNROLL_LIMIT,
-    Computed,
+    NodeValue,
     Seq,
     Value,
     ValueList,
@@ -334,7 +334,7 @@ def under_coordinates(env: Env, shape: Shape, at: At, pattern: CoordinateNames, 
             lambda e, rest, a: under_coordinates(e, rest, a, CoordinateNames(), span),
         )
     if laid is not None and not any(static):
-        return Computed(laid)
+        return NodeValue(laid)
     views = [_static_view(env, at, shape, coords, v, j, span) for j, v in enumerate(items) if static[j]]
     if laid is None:
         return ValueList(tuple(views)) if isinstance(value, ValueList) else views[0]
@@ -346,7 +346,7 @@ def _interleave(laid: Node, views: list[Value], static: tuple[bool, ...]) -> Val
     size = len(static) - sum(static)
     computed = iter([component(laid, j + 1) if size > 1 else laid for j in range(size)])
     formulas = iter(views)
-    return ValueList(tuple(next(formulas) if known else Computed(next(computed)) for known in static))
+    return ValueList(tuple(next(formulas) if known else NodeValue(next(computed)) for known in static))
 
 
 def _static_view(

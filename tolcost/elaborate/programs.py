@@ -59,9 +59,9 @@ from tolcost.elaborate.layout import check_sequence, emit
 from tolcost.elaborate.shapes import Shape, recording
 from tolcost.elaborate.values import (
     Argument,
-    Computed,
     Items,
     Missing,
+    NodeValue,
     Seq,
     Tensor,
     Value,
@@ -458,7 +458,7 @@ def _from_outside(name: str, value: Argument, inputs: list[InputNode]) -> Value:
     match value:
         case Tensor(shape=shape, space=space):
             inputs.append(InputNode(name_around(name), (Part(shape, space),)))
-            return Computed(inputs[-1])
+            return NodeValue(inputs[-1])
         case Seq(items=items):
             return Seq(tuple(_from_outside(f"{name}.{n}", item, inputs) for n, item in enumerate(items, 1)))
         case _:

@@ -9,7 +9,7 @@ from tolcost.elaborate.apply import static_node
 from tolcost.elaborate.environment import Env, bind_data
 from tolcost.elaborate.faults import fail
 from tolcost.elaborate.layout import emit, index_node, number
-from tolcost.elaborate.values import Computed, Value, Vec, is_static, plain
+from tolcost.elaborate.values import NodeValue, Value, Vec, is_static, plain
 from tolcost.spaces import kind_of
 
 NOT_WHOLE = "the end of a range must be a whole number"
@@ -22,7 +22,7 @@ def end_of(env: Env, value: Value, span: Span) -> Value:
         inner = plain(inner.items[0])
     if isinstance(inner, Poly):
         return inner
-    if is_static(inner) and not isinstance(inner, Computed):
+    if is_static(inner) and not isinstance(inner, NodeValue):
         fail("T0310", NOT_WHOLE, span)
     node = index_node(env, inner, span, "the end of a range")
     if kind_of(node.type[0].space) not in ("B", "Z"):
@@ -59,4 +59,4 @@ def shifted(env: Env, index: Value, by: Value, span: Span) -> Value:
     if isinstance(by, Poly) and by == const(0):
         return index
     moved = static_node("add", (_node(env, index, span), _node(env, by, span)), "Z", span)
-    return Computed(moved, is_static(index) and is_static(by))
+    return NodeValue(moved, is_static(index) and is_static(by))

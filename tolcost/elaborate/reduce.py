@@ -40,7 +40,7 @@ from tolcost.elaborate.shapes import (
 from tolcost.elaborate.static_numbers import fit_to_space
 from tolcost.elaborate.values import (
     UNROLL_LIMIT,
-    Computed,
+    NodeValue,
     Quotient,
     Seq,
     Value,
@@ -194,8 +194,8 @@ def _as_data_if_any(env: Env, step: WrittenStep, over: Vec) -> WrittenStep:
 
 def _as_data(env: Env, value: Value, span: Span) -> Value:
     """Convert a static number to data; return any other value as it is."""
-    number = isinstance(plain(value), (Poly, Cond, Fraction, float, complex, Quotient, Computed))
-    return Computed(emit(env, value, span)) if number else value
+    number = isinstance(plain(value), (Poly, Cond, Fraction, float, complex, Quotient, NodeValue))
+    return NodeValue(emit(env, value, span)) if number else value
 
 
 # ---- static folds ------------------------------------------------------------------------

@@ -59,7 +59,7 @@ from tolcost.elaborate.signatures import (
 from tolcost.elaborate.static_numbers import integer_division
 from tolcost.elaborate.values import (
     Cast,
-    Computed,
+    NodeValue,
     Seq,
     Spaces,
     Value,
@@ -112,7 +112,7 @@ def _space(env: Env, span: Span, given: Value) -> Value:
     env.context.asked += 1
     value = tol(env, given, span)
     match value:
-        case Computed(node=node):
+        case NodeValue(node=node):
             return Spaces(tuple(p.space for p in node.type))
         case ValueList(items=items):
             return Spaces(tuple(space_of(item) for item in items))
@@ -134,7 +134,7 @@ def _convert(env: Env, span: Span, value: Value, target: Spaces) -> Value:
         fail("T0409", f"{len(spaces)} spaces for a list of capacity {capacity(value)}", span)
     if isinstance(value, ValueList) or (isinstance(value, View) and len(spaces) > 1):
         return _convert_each(env, span, components(env, value, span), target)
-    if is_static(value) and len(spaces) == 1 and (not isinstance(value, Computed) or is_tol(value)):
+    if is_static(value) and len(spaces) == 1 and (not isinstance(value, NodeValue) or is_tol(value)):
         check_within(env, value, spaces[0], target.within[0], span)
         env.context.asked += 1  # no node remains to show that it was converted
         return static_in(env, value, spaces[0], span)
@@ -147,7 +147,7 @@ def _convert(env: Env, span: Span, value: Value, target: Spaces) -> Value:
     kept = all(bounds == bounds_of(p.space) for bounds, p in zip(target.within, node.type, strict=True))
     free = kept or all(bounds is ALL for bounds in target.within)
     converted = Convert(node, parts, within=() if free else target.within, span=span)
-    return Computed(converted, is_static(value))
+    return NodeValue(converted, is_static(value))
 
 
 def _rounds(env: Env, node: Node, target: Spaces) -> bool:
@@ -162,8 +162,8 @@ def _rounds(env: Env, node: Node, target: Spaces) -> bool:
 def _convert_rounding(env: Env, span: Span, node: Node, target: Spaces) -> Value:
     """Convert values by rounding, component by component: an elementary function of each element."""
     if len(target.names) == 1:
-        return _convert(env, span, apply(env, "round", (Computed(node),), span), target)
-    return _convert_each(env, span, components(env, Computed(node), span), target)
+        return _convert(env, span, apply(env, "round", (NodeValue(node),), span), target)
+    return _convert_each(env, span, components(env, NodeValue(node), span), target)
 
 
 def _convert_each(env: Env, span: Span, items: tuple[Value, ...], target: Spaces) -> Value:

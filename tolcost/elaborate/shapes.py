@@ -45,8 +45,8 @@ from tolcost.elaborate.environment import Context, Env, Lazy
 from tolcost.elaborate.faults import Fault, Misfit, OutOfRange, UnexpectedValue, fail
 from tolcost.elaborate.values import (
     Cast,
-    Computed,
     Missing,
+    NodeValue,
     Quotient,
     Seq,
     Unknown,
@@ -539,7 +539,7 @@ def shape_of(env: Env, value: Value, span: Span) -> Shape:
     """Return the shape of a value; ``()`` for a numeric."""
     if isinstance(value, Poly):
         return ()
-    if isinstance(value, Computed):
+    if isinstance(value, NodeValue):
         return substitute_in_shape(env, value.node.type[0].shape)
     if isinstance(value, View):
         return substitute_in_shape(env, value.shape)
@@ -580,7 +580,7 @@ def space_of(value: Value) -> str:
     Static numerics have the smallest space that holds them.
     """
     match value:
-        case Computed(node=node):
+        case NodeValue(node=node):
             return node.type[0].space
         case Poly():
             return "Z"
@@ -669,7 +669,7 @@ def _declaration_of(env: Env, name: str) -> Span | None:
 
 def capacity(value: Value) -> int:
     """Return the number of components of a value, or of each element of it."""
-    if isinstance(value, Computed):
+    if isinstance(value, NodeValue):
         return len(value.node.type)
     if isinstance(value, View):
         return value.capacity
@@ -692,8 +692,8 @@ def pick_component(env: Env, base: Value, j: int, span: Span) -> Value:
         return base.items[j - 1]
     check_component(j, capacity(base), span)
     match base:
-        case Computed(node=node) if len(node.type) > 1:
-            return Computed(component(env.scope.bind(node), j), base.static)
+        case NodeValue(node=node) if len(node.type) > 1:
+            return NodeValue(component(env.scope.bind(node), j), base.static)
         case View(shape=shape, get=get, static=static, space=space) if base.capacity > 1:
             return View(shape, lambda here, at: pick_component(here, get(here, at), j, span), static, space)
         case Cast(value=inner, space=space):
@@ -725,7 +725,7 @@ def component_shapes(env: Env, value: Value, span: Span) -> list[Shape]:
     match value:
         case ValueList(items=items):
             return [shape_of(env, item, span) for item in items]
-        case Computed(node=node):
+        case NodeValue(node=node):
             return [substitute_in_shape(env, part.shape) for part in node.type]
         case _:
             return [shape_of(env, value, span)] * capacity(value)
@@ -750,10 +750,10 @@ def split_if_uneven(env: Env, value: Value) -> Value:
 
     Return any other value as it is.
     """
-    if not isinstance(value, Computed) or _has_one_shape(value.node.type):
+    if not isinstance(value, NodeValue) or _has_one_shape(value.node.type):
         return value
     whole = env.scope.bind(value.node)
-    return ValueList(tuple(Computed(component(whole, j + 1), value.static) for j in range(len(whole.type))))
+    return ValueList(tuple(NodeValue(component(whole, j + 1), value.static) for j in range(len(whole.type))))
 
 
 # === Bounds of static values: numbers are checked now, and what depends on lengths becomes a condition.

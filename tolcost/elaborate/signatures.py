@@ -12,8 +12,8 @@ from tolcost.elaborate.faults import fail, wrong_arity
 from tolcost.elaborate.layout import describe, emit, in_one_tol, integers, spread
 from tolcost.elaborate.shapes import split_if_uneven
 from tolcost.elaborate.values import (
-    Computed,
     Missing,
+    NodeValue,
     Seq,
     Spaces,
     Value,
@@ -48,7 +48,7 @@ def primitive(
             if not BUILTINS[name].takes(len(args)):
                 wrong_arity(f"`{name}`", BUILTINS[name], len(args), span)
             if cast_of(args[0]) and 0 < place < len(args) and not is_static(args[place]):
-                args = (Computed(emit(env, args[0], span)), *args[1:])
+                args = (NodeValue(emit(env, args[0], span)), *args[1:])
             given, space = list(args), None
             if elements and any(map(cast_of, args)):
                 values, space = in_one_tol(env, [args[k] for k in elements], span)

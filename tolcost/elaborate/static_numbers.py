@@ -45,7 +45,7 @@ from tolcost.diagnostics import Span
 from tolcost.elaborate.environment import Env
 from tolcost.elaborate.faults import fail
 from tolcost.elaborate.shapes import decide, facts_here, require
-from tolcost.elaborate.values import Computed, Quotient, Spaces, Value, Vec, View, plain
+from tolcost.elaborate.values import NodeValue, Quotient, Spaces, Value, Vec, View, plain
 from tolcost.spaces import SPACES, kind_of
 
 Real = Poly | Quotient | Fraction | float
@@ -382,7 +382,7 @@ def fold_integers(env: Env, name: str, numbers: tuple[Any, ...], span: Span) -> 
 def fold_static(env: Env, name: str, args: tuple[Value, ...], span: Span) -> Value | None:
     """Evaluate a function of static arguments; None if only a node can express it."""
     kinds = set(map(type, args))
-    if Computed in kinds:
+    if NodeValue in kinds:
         return None
     if str in kinds or Spaces in kinds:
         return _compare_words(name, args, span)

@@ -65,7 +65,7 @@ from tolcost.elaborate.shapes import (
 )
 from tolcost.elaborate.signatures import anything, integer, no_sequence, primitive, tol, vector
 from tolcost.elaborate.static_numbers import truth
-from tolcost.elaborate.values import Computed, Seq, Value, ValueList, Vec, View, entry, is_static, plain
+from tolcost.elaborate.values import NodeValue, Seq, Value, ValueList, Vec, View, entry, is_static, plain
 from tolcost.spaces import join_spaces
 
 Ends: TypeAlias = tuple[Value, ...]
@@ -141,7 +141,7 @@ def reshape_value(env: Env, value: Value, shape: tuple[Poly, ...], span: Span) -
     numbers = known(shape)
     if isinstance(value, Vec) and numbers is not None:
         return value.items[0] if not numbers else Vec(numbers, value.items)
-    if is_static(value) and not old and numbers is not None and not isinstance(value, Computed):
+    if is_static(value) and not old and numbers is not None and not isinstance(value, NodeValue):
         return Vec(numbers, (value,))
     if not shape:
         return element(env, bind_data(env, value), (const(1),) * len(old), span, checked=True)
@@ -330,7 +330,7 @@ def _embed(env: Env, span: Span, value: Value) -> Value:
             value.space,
             capacity=value.capacity,
         )
-    if is_static(value) and not isinstance(value, Computed):
+    if is_static(value) and not isinstance(value, NodeValue):
         return Vec((1,), (value,))
     return made_of(env, one_entry(emit(env, value, span)), value)
 
@@ -350,7 +350,7 @@ def _put(env: Env, span: Span, value: Value, at: tuple[Value, ...], given: Value
         if len(at) > len(one):
             fail("T0303", f"{len(at)} indices into a ToL of shape {shape_text(one)}", span, kind=Misfit)
     if (
-        isinstance(value, (View, Computed))
+        isinstance(value, (View, NodeValue))
         and value.static
         and known(shape) is not None
         and is_static(new)
@@ -513,7 +513,7 @@ def _keep_by_data(env: Env, value: Value, marks: Value, most: Poly, repeats: boo
     name = env.context.own_name(f"z{env.context.names}")
     symbol = the_symbol(data_symbol(name, 0, most, "kept", name))
     parts = tuple(Part((atom(symbol), *p.shape[1:]), p.space) for p in node.type)
-    return Computed(env.scope.bind(Filter(node, env.scope.bind(marked), symbol, parts, span, repeats)))
+    return NodeValue(env.scope.bind(Filter(node, env.scope.bind(marked), symbol, parts, span, repeats)))
 
 
 def _filter_static(env: Env, value: Value, mask: Value, span: Span) -> Value:

@@ -8,7 +8,7 @@ a piece of atomic IR. The binding time is a property of the value: see ``is_stat
           | Spaces       type spaces
           | Vec          a ToL of known lengths, entry by entry (entries of any binding time)
           | View         a ToL of any lengths, by a function from coordinates
-          | Computed     a numeric, list or ToL that a node computes
+          | NodeValue    a numeric, list or ToL that a node computes
           | ValueList    a list whose components are separate values
           | Unknown      a value of which nothing is known; it reveals what does not depend on it
           | Seq | Missing | Cast | functions
@@ -93,7 +93,7 @@ class View(Struct, frozen=True, eq=False):
     capacity: int = 1
 
 
-class Computed(Struct, frozen=True):
+class NodeValue(Struct, frozen=True):
     """A value that a node computes; its type is that of the node.
 
     A ``static`` one depends on no data, and is free, but only a run determines it (cos of a coordinate).
@@ -175,7 +175,7 @@ Value: TypeAlias = (
     | Spaces
     | Vec
     | View
-    | Computed
+    | NodeValue
     | ValueList
     | Seq
     | Cast
@@ -202,16 +202,16 @@ def is_static(value: Value) -> bool:
     """Whether a value does not depend on data."""
     if isinstance(value, Poly):  # most calls end here; ``match`` would take twice as long
         return True
-    if isinstance(value, (Computed, View, Vec)):
+    if isinstance(value, (NodeValue, View, Vec)):
         return value.static
     if isinstance(value, (Unknown, Tensor)):
         return False
     return all(map(is_static, value.items)) if isinstance(value, (ValueList, Seq)) else True
 
 
-def is_data(value: Value) -> TypeGuard[Computed]:
+def is_data(value: Value) -> TypeGuard[NodeValue]:
     """Whether a value is computed from data, by a node."""
-    return isinstance(value, Computed) and not value.static
+    return isinstance(value, NodeValue) and not value.static
 
 
 def is_tol(value: Value) -> bool:
@@ -219,7 +219,7 @@ def is_tol(value: Value) -> bool:
     match value:
         case Vec() | View():
             return True
-        case Computed(node=node):
+        case NodeValue(node=node):
             return bool(node.type[0].shape)
         case Cast(value=inner):
             return is_tol(inner)
@@ -265,7 +265,7 @@ def recast(value: Value, space: str | None) -> Value:
     determines has the space of its node.
     """
     known = isinstance(value, (Poly, Cond, Fraction, float, complex, Quotient, Vec, View))
-    if space is None or not (known or (isinstance(value, Computed) and is_tol(value))):
+    if space is None or not (known or (isinstance(value, NodeValue) and is_tol(value))):
         return value
     if isinstance(value, Vec) and not is_static(value):
         return Vec(value.shape, tuple(recast(item, space) for item in value.items), value.loose)
@@ -316,7 +316,7 @@ def frozen(value: object) -> object:
             if len(set(keys.values())) == 1:
                 return ("fill", shape, loose, keys[id(items[0])])
             return ("vec", shape, loose, tuple([keys[id(item)] for item in items]))
-        case Computed() | View():
+        case NodeValue() | View():
             return ("object", id(value))
         case float() | complex():
             return ("float", repr(value))
@@ -337,7 +337,7 @@ def shape_given(argument: Argument | None) -> tuple[Poly, ...] | None:
             return shape
         case Vec(shape=numbers):
             return tuple(const(n) for n in numbers)
-        case Computed(node=node):
+        case NodeValue(node=node):
             return node.type[0].shape
         case View(shape=shape):
             return shape

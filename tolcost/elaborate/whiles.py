@@ -23,7 +23,7 @@ from tolcost.elaborate.trip_count import (
     fold_of,
     written_loop,
 )
-from tolcost.elaborate.values import Applicable, Computed, Seq, Value, ValueList, entry, is_static
+from tolcost.elaborate.values import Applicable, NodeValue, Seq, Value, ValueList, entry, is_static
 from tolcost.syntax import parse, tree
 
 _LIBRARY = """
@@ -86,10 +86,10 @@ def _turn(env: Env, loop: WrittenLoop, turn: tree.Expr) -> Turn | None:
         try:
             first = [emit(inner, value, turn.span) for value in loop.carried]
             holders = [Var("", node.type) for node in first]
-            given = tuple(Computed(Ref(var, var.type)) for var in holders)
+            given = tuple(NodeValue(Ref(var, var.type)) for var in holders)
             number = Ref(Var("", _WHOLE), _WHOLE)
             carried = given[0] if len(given) == 1 else ValueList(given)
-            names = {**env.names, "carried": carried, "k": Computed(number)}
+            names = {**env.names, "carried": carried, "k": NodeValue(number)}
             found = evaluate(Env(inner.context, inner.scope, names, calls=env.calls), turn)
             condition, *after = [
                 emit(inner, pick_component(inner, found, j, turn.span), turn.span)

@@ -40,7 +40,7 @@ from tolcost.cost import Counts, count, traffic
 from tolcost.diagnostics import Diagnostic, Rejected
 from tolcost.elaborate import Tensor, elaborate
 from tolcost.elaborate.faults import Misfit
-from tolcost.elaborate.values import Cast, Computed, Missing, Quotient, Seq, Value, Vec, View, is_static
+from tolcost.elaborate.values import Cast, Missing, NodeValue, Quotient, Seq, Value, Vec, View, is_static
 from tolcost.models.facts import (
     MOST_STATIC,
     Known,
@@ -258,7 +258,7 @@ def _is_portable(value: Value) -> bool:
             return _is_portable(inner)
         case Vec(items=items):
             return all(_is_portable(item) for item in items)
-        case Computed() | View():
+        case NodeValue() | View():
             return False
         case _:
             return True

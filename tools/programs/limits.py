@@ -10,7 +10,7 @@ from pathlib import Path
 from tolcost import platform
 from tolcost.algebra import poly, to_text
 from tolcost.diagnostics import Rejected, Source
-from tolcost.elaborate import values
+from tolcost.elaborate import environment
 from tolcost.pipeline import analyze_source
 
 MEMORY = 3 * 1024**3
@@ -31,7 +31,7 @@ def outcome(text: str, levels: int = platform.RECURSION, part: int = 1) -> str:
         try:
             _bound()
             platform.RECURSION = levels
-            values.BUDGET //= part
+            environment.BUDGET //= part
             poly.MAX_PRODUCTS //= part
             poly.MAX_TERMS //= part
             os.write(writing, _analysed(text).encode())

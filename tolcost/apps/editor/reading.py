@@ -19,7 +19,7 @@ from tolcost.cost.derive import Derivation, derive
 from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Source, Span, place
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.inputs import PlainShape, arguments
-from tolcost.elaborate.values import Computed, Seq, ValueList
+from tolcost.elaborate.values import NodeValue, Seq, ValueList
 from tolcost.pipeline import Parsed, analyze_lowered, as_rejected, lower, lower_for_author, read_program
 from tolcost.platform import with_deep_stack
 from tolcost.syntax import parse, signatures, tree
@@ -264,7 +264,7 @@ def _for_user(found: dict[Var, Span], node: Node, home: Span) -> None:
 def _variables(value: object) -> Iterator[Var]:
     """Yield the variables that a value of the program consists of."""
     match value:
-        case Computed(node=Ref(var=var)):
+        case NodeValue(node=Ref(var=var)):
             yield var
         case ValueList(items=items) | Seq(items=items) | tuple(items):
             for item in items:

@@ -22,7 +22,17 @@ from tolcost.elaborate import Argument, Elaborated, Tensor, elaborate
 from tolcost.elaborate.environment import Env, Scope
 from tolcost.elaborate.inputs import arguments
 from tolcost.elaborate.layout import emit
-from tolcost.elaborate.values import Closure, Computed, Items, Missing, Value, View, frozen, is_static, single
+from tolcost.elaborate.values import (
+    Closure,
+    Items,
+    Missing,
+    NodeValue,
+    Value,
+    View,
+    frozen,
+    is_static,
+    single,
+)
 from tolcost.pipeline import Parsed, read_shipped
 from tolcost.syntax import tree
 
@@ -187,8 +197,8 @@ class _Kinds(Struct, eq=False):
         whole = ir.Lambda(f"{MARK}{len(self.made) - 1}", tuple(nodes), "R", parts, "static", span)
         bound = env.scope.bind(whole, name)
         if len(parts) == 1:
-            return Computed(bound)
-        return tuple(Computed(ir.Component(bound, j, (part,))) for j, part in enumerate(parts, start=1))
+            return NodeValue(bound)
+        return tuple(NodeValue(ir.Component(bound, j, (part,))) for j, part in enumerate(parts, start=1))
 
     def _inside(self, space: str) -> str:
         return self.space if space == "R" else space
@@ -197,9 +207,9 @@ class _Kinds(Struct, eq=False):
         return "R" if space == self.space else space
 
 
-def _of_table(env: Env, table: View, span: Span) -> Computed:
+def _of_table(env: Env, table: View, span: Span) -> NodeValue:
     """Return the node of a table: a call takes all its entries, whether they depend on data or not."""
-    return Computed(emit(env, table, span))
+    return NodeValue(emit(env, table, span))
 
 
 def _closed(program: Program, around: Scope) -> Program:

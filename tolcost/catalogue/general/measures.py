@@ -20,7 +20,7 @@ from tolcost.catalogue.specs import Library, Spec
 from tolcost.diagnostics import Rejected
 from tolcost.elaborate import Elaborated
 from tolcost.elaborate.inputs import kind_of_declared
-from tolcost.elaborate.values import Cast, Computed, Seq, Value, Vec, View
+from tolcost.elaborate.values import Cast, NodeValue, Seq, Value, Vec, View
 from tolcost.syntax import tree
 
 
@@ -96,7 +96,7 @@ def shape_of(value: Value) -> tuple[Poly, ...] | None:
     match value:
         case Cast(value=inner):
             return shape_of(inner)
-        case Computed(node=node):
+        case NodeValue(node=node):
             return node.type[0].shape
         case View(shape=shape):
             return shape
