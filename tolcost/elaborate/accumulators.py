@@ -461,25 +461,21 @@ def _fold_computed(fold: FoldToBuild, maybe_static: bool) -> Value | Followed:
 
 
 def _guessed(fold: FoldToBuild, first: State) -> State:
-    """Guess from syntax by how much lengths grow, and which static values become data.
-
-    In a list of which some components may be known, only a step shows which become data.
-    """
-    followed = fold.followed
-    if not any(statics(first)) or not (isinstance(fold.start, ValueList) or first[0].part.shape):
-        return first
-    seems = guess_growth(fold.step, len(first if followed is None else followed.start))
-    known = () if followed is None else followed.ways
-    told = [one for j, one in enumerate(zip(*seems, strict=True)) if j not in known] if seems else []
-    if len(told) != len(first):
-        return first
-    return tuple([_guess(c, followed is None and d, more) for c, (d, more) in zip(first, told, strict=True)])
+    """Guess from syntax, or from the first step of a list, what becomes data and by how much lengths grow."""
+    told: list[tuple[bool, tuple[int, ...]]] = []
+    if fold.followed is not None:
+        told = [(False, row) for j, row in enumerate(fold.followed.longer) if j not in fold.followed.ways]
+    elif any(statics(first)) and (isinstance(fold.start, ValueList) or first[0].part.shape):
+        seems = guess_growth(fold.step, len(first)) or ((), ())
+        told = [(is_data, (more,)) for is_data, more in zip(*seems, strict=True)]
+    return first if len(told) != len(first) else tuple(map(_guess, first, *zip(*told, strict=True)))
 
 
-def _guess(c: Carried, is_data: bool, longer: int) -> Carried:
+def _guess(c: Carried, is_data: bool, longer: tuple[int, ...]) -> Carried:
     part, early = c.part, c.is_static and is_data
-    if longer and part.shape:
-        part = Part((part.shape[0] + longer * STEPS, *part.shape[1:]), part.space)
+    if any(longer) and part.shape:
+        rows = zip_longest(part.shape, longer, fillvalue=0)
+        part = Part(tuple([d + more * STEPS for d, more in rows]), part.space)
     return Carried(part, c.is_static and not early, early) if early or part is not c.part else c
 
 

@@ -24,7 +24,7 @@ from tolcost.elaborate.maps import Step, fresh_coordinates, position
 from tolcost.elaborate.outlook import guess_growth
 from tolcost.elaborate.progress import guesses, value_after
 from tolcost.elaborate.shapes import known as numbers_of
-from tolcost.elaborate.shapes import pick_component
+from tolcost.elaborate.shapes import pick_component, shape_of
 from tolcost.elaborate.values import (
     Items,
     Unknown,
@@ -45,16 +45,21 @@ ClosedForms = Mapping[int, Value]
 """What components are after any number of steps, as forms in ``STEPS``, by number from 0."""
 
 
+Longer = tuple[tuple[int, ...], ...]
+"""By how much lengths grow in a step, for each component."""
+
+
 class Followed(Struct, frozen=True, eq=False):
     """The components of a list that a fold carries, and which of them are taken to be known at every step.
 
     ``ways`` are the possible forms of these, the likeliest first. A ``barred`` component is not known: all
-    its forms have been refuted.
+    its forms have been refuted. In the first step, lengths became so much ``longer``.
     """
 
     start: Items
     ways: Mapping[int, Items] = field(default_factory=dict)
     barred: frozenset[int] = frozenset()
+    longer: Longer = ()
 
     def take(
         self, env: Env, step: Step, rest: Value, at: tuple[Value, ...], done: Poly
@@ -84,7 +89,7 @@ class Followed(Struct, frozen=True, eq=False):
         left = {j: ways if j in kept else ways[1:] for j, ways in self.ways.items()}
         found = {j: ways for j, ways in left.items() if ways}
         barred = self.barred | (left.keys() - found.keys())
-        return Followed(self.start, {**{j: (way,) for j, way in kept.items()}, **found}, barred)
+        return Followed(self.start, {**{j: (way,) for j, way in kept.items()}, **found}, barred, self.longer)
 
     def rest(self) -> Items:
         """Return the starts of the components that are not known."""
@@ -128,7 +133,7 @@ def elaborate_any_step(
 ) -> None:
     """Elaborate a step at symbolic coordinates, where only facts that hold at every step are known."""
     unknown: Items = tuple(item if _known_entries(item) else Unknown() for item in start)
-    ways, handed_on = guess_from_first_step(env, step, unknown, shape)
+    ways, handed_on, _ = guess_from_first_step(env, step, unknown, shape)
     followed: Followed | None = Followed(start, {**ways, **{j: (start[j],) for j in handed_on}})
     while followed is not None:
         rest = ValueList(tuple(Unknown() for _ in followed.rest()))
@@ -138,10 +143,10 @@ def elaborate_any_step(
 
 def guess_from_first_step(
     env: Env, step: Step, start: Items, shape: tuple[Poly, ...]
-) -> tuple[dict[int, Items], frozenset[int]]:
-    """Guess from the first step the forms of components, and which data every step hands on unchanged."""
+) -> tuple[dict[int, Items], frozenset[int], Longer]:
+    """Guess from the first step the forms of components, which data is handed on, and how lengths grow."""
     if not any(map(_known_entries, start)):
-        return {}, frozenset()
+        return {}, frozenset(), ()
     _, inner = fresh_coordinates(env, step.pattern, shape)
     try:
         with env.context.notes.attempt(inner.scope):
@@ -150,10 +155,21 @@ def guess_from_first_step(
             pairs = list(zip(start, after, strict=True))
             found = {j: _possible_forms(inner, a, b) for j, (a, b) in enumerate(pairs)}
             handed_on = frozenset(j for j, (a, b) in enumerate(pairs) if _are_same_data(inner.scope, a, b))
+            longer = tuple([_length_growth(inner, a, b) for a, b in pairs])
     except (Rejected, NeedsUnrolling):
-        return {}, frozenset()
+        return {}, frozenset(), ()
     ways = {j: forms for j, forms in found.items() if forms}
-    return ways, handed_on - ways.keys()
+    return ways, handed_on - ways.keys(), longer
+
+
+def _length_growth(env: Env, before: Value, after: Value) -> tuple[int, ...]:
+    """Return the growth of a component's lengths in one step, where it is a number."""
+    if isinstance(before, Unknown) or isinstance(after, Unknown):
+        return ()
+    old, new = (shape_of(env, value, NOWHERE) for value in (before, after))
+    if len(old) != len(new):
+        return ()
+    return tuple([max((b - a).constant or 0, 0) for a, b in zip(old, new, strict=True)])
 
 
 def _possible_forms(env: Env, start: Value, now: Value) -> Items:

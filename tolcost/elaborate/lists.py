@@ -48,13 +48,13 @@ def fold_list(
 
     The first step may be one apart, unless ``is_later`` says that it follows such a step.
     """
-    ways, handed_on = guess_from_first_step(env, step, start, shape)
+    ways, handed_on, longer = guess_from_first_step(env, step, start, shape)
     # usually every step copies the components that the first step copies
-    beginnings = [Followed(start, {**ways, **{j: (start[j],) for j in handed_on}})]
+    beginnings = [Followed(start, {**ways, **{j: (start[j],) for j in handed_on}}, longer=longer)]
     if handed_on and ways:
-        beginnings.append(Followed(start, ways))
+        beginnings.append(Followed(start, ways, longer=longer))
     if handed_on or ways:
-        beginnings.append(Followed(start, {}, frozenset(range(len(start)))))
+        beginnings.append(Followed(start, {}, frozenset(range(len(start))), longer))
     for followed in beginnings:
         try:
             return fold_under_coordinates(env, step, as_list(start), shape, maybe_static, followed)
