@@ -96,6 +96,14 @@ def test_numbers_are_exact_and_grow() -> None:
     assert [row["at"] for row in found["growth"][:3]] == [1, 2, 4]
 
 
+def test_a_quotient_comes_as_one() -> None:
+    """The page read the intensity of Softmax, 0.625, as a whole number, and stopped."""
+    found = ask(
+        do="numbers", text="tol x: R [n]\ny := map(x, * + 1 + 2 + 3 + 4 + 5)", dims={"n": 8}, sweep="n"
+    )
+    assert found["figures"]["intensity"] == "5/8"
+
+
 def test_lengths_start_at_typical_ones() -> None:
     assert ask(do="analyse", text=MATMUL)["example"] == {"n": 1024, "k": 1024, "m": 1024}
 

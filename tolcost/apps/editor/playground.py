@@ -205,6 +205,9 @@ def _growth(reading: Reading, dims: Mapping[str, int], name: str) -> list[Json]:
 
 
 def _number(found: Form | None) -> Json:
+    """Write a number for the page, which reads a quotient as ``5/8``."""
+    if isinstance(found, Fraction) and found.denominator > 1:
+        return f"{found.numerator}/{found.denominator}"
     return number(found) if isinstance(found, int | Fraction) else None
 
 
