@@ -468,6 +468,8 @@ class Study(_Assuming, frozen=True):
         # bytes come last, since they may not be known
         for metric in sorted(metrics_in(place), key=lambda metric: metric.basis == "bytes"):
             form = metric.form(self)
+            if form is None and self.report not in metric.stands:
+                continue  # a figure of other reports, such as those of steps of training
             known = form.form if isinstance(form, Depth) else form if isinstance(form, Poly) else None
             yield ComparedFigure("", metric.key, known, certainty(metric.key))
         yield from self.compared_parts()
