@@ -13,7 +13,7 @@ from tolcost.apps.plan.training import AGAIN, BACKWARD, FORWARD, PlannedStep, St
 from tolcost.cli import run
 from tolcost.cost.device import load_device
 from tolcost.diagnostics import Rejected
-from tools.serving.steps import measured_over_planned, rows
+from tools.serving.steps import measured_over_planned, rows, times_over_bounds
 
 
 @pytest.mark.parametrize("name", ["opt-125m", "qwen3-300m"])
@@ -29,6 +29,14 @@ def test_peaks_of_an_h200(name: str) -> None:
         peak, kept = measured_over_planned(row, found)
         assert 1 <= peak < (1.2 if name == "opt-125m" or row["recompute"] else 1.5)
         assert kept is None or 1 <= kept < (1.004 if name == "opt-125m" else 1.6)
+
+
+def test_no_step_of_an_h200_is_faster_than_its_bound() -> None:
+    """With many tokens it is of use: at 32 texts of 1,024 tokens a step takes at most six times as long."""
+    found = list(times_over_bounds())
+    assert len(found) == 42
+    for row, share in found:
+        assert 1 < share < (6 if row["batch"] == 32 else 70), row
 
 
 @pytest.mark.parametrize("kind", ["gpt_oss", "deepseek_v3", "mamba", "rwkv", "bert"])
