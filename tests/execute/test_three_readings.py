@@ -34,6 +34,13 @@ VALUES = [
     (DOUBLED.format(start="1"), {"x": X, "v": np.zeros(40)}, X[3]),
     (DOUBLED.format(start="convert(1, uint8)"), {"x": X, "v": np.zeros(9)}, X[0]),
     (DOUBLED.format(start="convert(1, int32)"), {"x": X, "v": np.zeros(1)}, X[1]),
+    # a sequence of whole numbers that the first step makes reals
+    (
+        "tol v: R [n]\nx = [0.5, 1.25]\n"
+        "y := reduce(tol[2], (s, e) => seq(map(s[1], * + x[k])), seq([0, 0]), [k])[1]",
+        {"v": X},
+        [1.75, 1.75],
+    ),
     # loops that run until a condition fails, one for each entry, in one another, and with a limit
     ("tol x: R [n]\ny := map(x, (v) => while((z) => z > 1, (z) => z / 2, v))", {"x": X}, [0.75, -2, 0.25, 1]),
     (

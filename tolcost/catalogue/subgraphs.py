@@ -293,12 +293,12 @@ def _is_handed(value: Value, together: bool, around: Surroundings) -> bool:
     The enclosing model knows no values with open lengths.  A graph that is applied repeatedly may be given
     coordinates, and values computed from them stay free.
     """
-    return is_handed(value, together) and (around.repeats or _is_computed(value))
+    return is_handed(value, together) and (around.repeats or not _has_no_entries(value))
 
 
-def _is_computed(value: Value) -> bool:
-    """Whether a value is a ToL that is not known entry by entry."""
-    return is_tol(value) and not isinstance(plain(value), Vec)
+def _has_no_entries(value: Value) -> bool:
+    """Whether a value is a static ToL that is not known entry by entry."""
+    return is_static(value) and is_tol(value) and not isinstance(plain(value), Vec)
 
 
 def _as_data(env: Env, value: Value, around: Surroundings) -> Value:

@@ -209,7 +209,8 @@ def _static_fold(env: Env, step: Step, start: Value, shape: tuple[Poly, ...]) ->
     folded = _probe(env, step, start, shape)
     if folded is None or not is_static(folded):
         return folded
-    kinds = kinds_of(folded)
+    # Of what has no IR only the first step was asked, so that it does not tell what all steps give.
+    kinds = () if isinstance(folded, NO_TOL) else kinds_of(folded)
 
     def take(here: Env, accumulator: Value, at: tuple[Value, ...]) -> Value:
         return to_kinds(here, whole.at(here, accumulator, at), kinds, whole.span)

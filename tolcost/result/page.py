@@ -64,7 +64,7 @@ def cost_page(cost: Located, sweeps: Sequence[str] = (), older: Older | None = N
     return render("model", title=title, kind=kind, data=embedded(data), layout=layout)
 
 
-def _data(cost: Located, forms: PageForms, timed: _Timed, older: Older | None) -> dict[str, Json]:
+def _data(cost: Located, forms: PageForms, timed: _Timed, older: Older | None = None) -> dict[str, Json]:
     study = cost.study
     lengths = sorted(study.symbols, key=lambda symbol: symbol.kind == "data")  # data-dependent lengths last
     start = {symbol.name: value for symbol, value in (cost.example or cost).point.values.items()}
