@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -260,22 +260,35 @@ def _crossings(
             forms = {title: substitute(form, known) for title, form in parts.items()}
         except ZeroDivisionError:  # a divisor is 0 at the known lengths, in a part that is empty there
             continue
-        for (a, f), (b, g) in combinations(forms.items(), 2):
-            gap = _only(g - f, symbol)
-            if gap is None:
-                continue
-            low, high = _sign(gap, symbol, values[0]), _sign(gap, symbol, values[-1])
-            if low * high < 0:
-                (before, after), rise = ((a, b), gap) if low < 0 else ((b, a), -gap)
-                at = _overtaken(rise, symbol, values)
+        yield from crossings_of(forms, symbol, (values[0], values[-1]))
+
+
+def crossings_of(forms: Mapping[str, Poly], symbol: Symbol, values: Sequence[int]) -> Iterator[Crossing]:
+    """Yield where forms overtake each other, from one of some values of a symbol to another.
+
+    >>> from tolcost.algebra import length, the_symbol
+    >>> n = length("n")
+    >>> forms = {"square": n * n, "line": 100 * n}
+    >>> [(c.earlier, c.later, c.at) for c in crossings_of(forms, the_symbol(n), (1, 100, 1000))]
+    [('line', 'square', 101)]
+    """
+    for (a, f), (b, g) in combinations(forms.items(), 2):
+        gap = _only(g - f, symbol)
+        if gap is None:
+            continue
+        signs = [(value, sign) for value in values if (sign := _sign(gap, symbol, value))]
+        for (low, before), (high, after) in pairwise(signs):
+            if before != after:
+                (earlier, later), rise = ((a, b), gap) if after > 0 else ((b, a), -gap)
+                at = _overtaken(rise, symbol, low, high)
                 if at is not None:
-                    yield Crossing(before, after, at)
+                    yield Crossing(earlier, later, at)
 
 
-def _overtaken(gap: Poly, symbol: Symbol, values: Sequence[int]) -> int | None:
+def _overtaken(gap: Poly, symbol: Symbol, low: int, high: int) -> int | None:
     """Return the length from which a difference is positive up to the last; None if that is not decided."""
     try:
-        return positive_from(gap, symbol, values[0], values[-1])
+        return positive_from(gap, symbol, low, high)
     except (NotInteger, AlgebraBudget):
         return None
 
