@@ -13,10 +13,9 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct
 
 from tolcost.algebra import Poly, Symbol, atom, evaluate, substitute
-from tolcost.algebra.poly import poly
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
 from tolcost.result.cost import FigureValue, Points
-from tolcost.result.growth import crossings_of, open_symbol
+from tolcost.result.crossings import crossings_of
 from tolcost.result.metrics import NAMES, TITLES, keys_in
 from tolcost.result.study import Figures, Located, broken_condition, locate_study
 from tolcost.result.view import CostView, figure_data
@@ -205,18 +204,22 @@ def _growth(
     (line,) = axes.plot([*rows], totals, color="black" if parts else None, label=label or "total")
     axes.set_xscale("log", base=2)
     axes.set(yscale="log", xlabel=over, ylabel=TITLES[metric])
-    symbol, known = open_symbol(cost.study, over), _others(cost, over)
-    groups = {group.title: group.figures for group in cost.groups(by)}
-    forms = {title: _form(groups[title], metric, known) for title in parts if title in groups}
-    for found in crossings_of(forms, symbol, [*rows]):
-        there = _points(cost, over, [found.at])[0].get(found.at)
-        if there is not None:
-            _mark(axes, found.at, _sizes(there, metric, by).get(found.later, 0), f"{over} = {found.at:,}")
-    whole = _form(cost.total, metric, known)
-    if cost.certainty(metric) in ("exact", "depends on data") and whole.free <= {symbol}:
-        own = _Drawn(label or cost.study.name, metric, symbol, whole, (*rows,))
-        _mark_costs(axes, own)
-        _DRAWN[line] = own
+    others = cost.study.locate({name: value for name, value in cost.point.given.items() if name != over})
+    symbol = next((one for one in others.missing if one.name == over or len(others.missing) == 1), None)
+    if symbol is not None:
+        groups = {group.title: group.figures for group in cost.groups(by)}
+        at_point = ((title, _form(groups[title], metric, others.values)) for title in parts)
+        forms = {title: form for title, form in at_point if form is not None}
+        for found in crossings_of(forms, symbol, [*rows]):
+            for there in _points(cost, over, [found.at])[0].values():
+                size = _sizes(there, metric, by).get(found.later, 0)
+                _mark(axes, found.at, size, f"{over} = {found.at:,}")
+        whole = _form(cost.total, metric, others.values)
+        sure = cost.certainty(metric) in ("exact", "depends on data")
+        if sure and whole is not None and whole.free <= {symbol}:
+            own = _Drawn(label or cost.study.name, metric, symbol, whole, (*rows,))
+            _mark_costs(axes, own)
+            _DRAWN[line] = own
     beyond = next((value for value in outside if value > max(rows)), None)
     if beyond is not None:
         axes.axvspan(max(rows), beyond, color="0.9")
@@ -263,15 +266,13 @@ def _mark(axes: Axes, at: int, size: int, text: str) -> None:
     axes.annotate(text, (at, size), (4, -10), textcoords="offset points", fontsize="small")
 
 
-def _others(cost: Located, over: str) -> Mapping[Symbol, int]:
-    """Return the values of the lengths that a picture is not over."""
-    given = {name: value for name, value in cost.point.given.items() if name != over}
-    return cost.study.locate(given).values
-
-
-def _form(figures: Figures, metric: str, known: Mapping[Symbol, int]) -> Poly:
+def _form(figures: Figures, metric: str, known: Mapping[Symbol, int]) -> Poly | None:
+    """Return a figure at the known lengths; None if it has no form there."""
     form = figures.amounts[metric]
-    return poly({}) if form is None else substitute(form, known)
+    try:
+        return None if form is None else substitute(form, known)
+    except ZeroDivisionError:  # a divisor is 0 at the known lengths, in a part that is empty there
+        return None
 
 
 def _points(cost: Located, over: str, values: Sequence[int]) -> tuple[dict[int, Located], dict[int, str]]:
