@@ -148,7 +148,7 @@ def test_the_page_knows_the_conditions() -> None:
     pages = Path(page.__file__).parent / "pages"
     script = (pages / "model.js").read_text(encoding="utf-8")
     cost, forms = costed(graphs.bert(17, graphs.SMALL), Session(open_library())), PageForms()
-    data = {**_data(cost, forms, _Timed()), "forms": forms.trees}
+    data = {**_data(cost, forms, _Timed(), None), "forms": forms.trees}
     assert {s["name"]: s["value"] for s in data["symbols"]} == {"batch": 1, "seq": 16}
     engine = script[script.index("let known") : script.index("// ---- what is shown")]
     parts = (pages / "parts.js").read_text(encoding="utf-8")
@@ -201,7 +201,7 @@ def test_a_sweep_of_an_exported_model_stops_at_its_conditions() -> None:
     ]
     with pytest.raises(Rejected):
         growth(cost, Sweep("batch", (1, 2, 4)))
-    data = _data(cost, PageForms(), _Timed())
+    data = _data(cost, PageForms(), _Timed(), None)
     assert [symbol["name"] for symbol in data["symbols"]] == ["seq"]
 
 

@@ -270,10 +270,27 @@ def test_pictures_mark_where_lines_cross_and_where_a_condition_ends_them() -> No
     (found,) = [text.get_text() for text in axes.texts]
     crossing = int(found.removeprefix("seq = ").replace(",", ""))
     macs = [cost.subs(seq=value).by("op").set_index("op").macs for value in (crossing - 1, crossing)]
-    assert [frame["Attention"] < frame["MatMul"] for frame in macs] == [True, False]
+    assert [frame["Attention"] > frame["MatMul"] for frame in macs] == [False, True]
     bert = tolcost.load_model(ROOT / "examples" / "bert.onnx").subs(batch=1)
     ended = bert.plot("seq", metric="macs", values=[256, 512, 1024])
     assert [text.get_text() for text in ended.texts] == ["seq <= 512"]
+
+
+def test_pictures_mark_where_two_costs_cross() -> None:
+    square = tolcost.analyze("tol x: R [n]\ny := map(tol[n, n], x[i] + x[j], [i, j])")
+    line = tolcost.analyze("tol x: R [n]\nattr c: N\ny := map(tol[n, c], exp(x[i]), [i, j])").subs(c=100)
+    values = [1, 64, 1024]
+    axes = square.plot(label="square", values=values)
+    line.plot(label="line", values=values, axes=axes)
+    assert [text.get_text() for text in axes.texts] == ["square overtakes line at n = 101"]
+    assert [square(n=n).eops > line(n=n).eops for n in (100, 101)] == [False, True]
+    assert [(mark.get_xdata()[0], mark.get_ydata()[0]) for mark in axes.lines[2:]] == [
+        (101, square(n=101).eops)
+    ]
+    for apart in ({"metric": "bytes"}, {"values": [1, 64]}):  # other figures, and a range that ends before
+        axes = square.plot(label="square", values=values)
+        line.plot(label="line", **{"values": values, **apart}, axes=axes)  # type: ignore[arg-type]
+        assert not axes.texts
 
 
 def test_what_is_not_known_is_not_drawn() -> None:

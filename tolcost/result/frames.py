@@ -6,12 +6,16 @@ integers if some are larger.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, pairwise
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
+from msgspec import Struct
+
+from tolcost.algebra import Poly, Symbol, atom, evaluate, substitute
 from tolcost.diagnostics import Diagnostic, Rejected, quoted, refuse
 from tolcost.result.cost import FigureValue, Points
+from tolcost.result.crossings import crossings_of
 from tolcost.result.metrics import NAMES, TITLES, keys_in
 from tolcost.result.study import Figures, Located, broken_condition, locate_study
 from tolcost.result.view import CostView, figure_data
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 
     import pandas
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
     from tolcost.algebra.vectorised import Ints
 
@@ -196,12 +201,25 @@ def _growth(
     for title in parts:
         axes.plot([*rows], [float(row.get(title, 0)) for row in rows.values()], label=title)
     totals = [float(_number(there, there.total, metric)) for there in points.values()]
-    axes.plot([*rows], totals, color="black" if parts else None, label=label or "total")
+    (line,) = axes.plot([*rows], totals, color="black" if parts else None, label=label or "total")
     axes.set_xscale("log", base=2)
     axes.set(yscale="log", xlabel=over, ylabel=TITLES[metric])
-    for at, size in _crossings(lambda value: _sizes_at(cost, over, value, metric, by), rows, parts):
-        axes.plot([at], [size], "o", color="black", markersize=4)
-        axes.annotate(f"{over} = {at:,}", (at, size), (4, -10), textcoords="offset points", fontsize="small")
+    others = cost.study.locate({name: value for name, value in cost.point.given.items() if name != over})
+    symbol = next((one for one in others.missing if one.name == over or len(others.missing) == 1), None)
+    if symbol is not None:
+        groups = {group.title: group.figures for group in cost.groups(by)}
+        at_point = ((title, _form(groups[title], metric, others.values)) for title in parts)
+        forms = {title: form for title, form in at_point if form is not None}
+        for found in crossings_of(forms, symbol, [*rows]):
+            for there in _points(cost, over, [found.at])[0].values():
+                size = _sizes(there, metric, by).get(found.later, 0)
+                _mark(axes, found.at, size, f"{over} = {found.at:,}")
+        whole = _form(cost.total, metric, others.values)
+        sure = cost.certainty(metric) in ("exact", "depends on data")
+        if sure and whole is not None and whole.free <= {symbol}:
+            own = _Drawn(label or cost.study.name, metric, symbol, whole, (*rows,))
+            _mark_costs(axes, own)
+            _DRAWN[line] = own
     beyond = next((value for value in outside if value > max(rows)), None)
     if beyond is not None:
         axes.axvspan(max(rows), beyond, color="0.9")
@@ -211,27 +229,50 @@ def _growth(
     axes.legend()
 
 
-def _crossings(
-    sizes: Callable[[int], Mapping[str, int] | None],
-    rows: Mapping[int, Mapping[str, int]],
-    parts: Sequence[str],
-) -> Iterator[tuple[int, int]]:
-    """Find where lines cross, between two values that were tried: the length, and the size there."""
+class _Drawn(Struct, frozen=True):
+    """The figure that a line shows, as a form in the length that it is drawn over."""
 
-    def is_less(found: Mapping[str, int], one: str, other: str) -> bool:
-        return found.get(one, 0) < found.get(other, 0)
+    label: str
+    metric: str
+    over: Symbol
+    form: Poly
+    values: tuple[int, ...]
 
-    for (low, before), (high, after) in pairwise(rows.items()):
-        for one, other in combinations(parts, 2):
-            if is_less(before, one, other) == is_less(after, one, other):
-                continue
-            left, right, found = low, high, after
-            while right - left > 1 and (there := sizes((left + right) // 2)) is not None:
-                if is_less(there, one, other) == is_less(before, one, other):
-                    left = (left + right) // 2
-                else:
-                    right, found = (left + right) // 2, there
-            yield right, found.get(one, 0)
+
+_DRAWN: WeakKeyDictionary[Line2D, _Drawn] = WeakKeyDictionary()
+"""The figures of lines that still exist: a cost drawn onto the same axes later is compared with them."""
+
+
+def _mark_costs(axes: Axes, own: _Drawn) -> None:
+    """Mark where a cost crosses the same figure of the costs that the axes already show."""
+    for other in [_DRAWN[line] for line in axes.lines if line in _DRAWN]:
+        if (other.metric, other.over.name) != (own.metric, own.over.name):
+            continue
+        names = (other.label, own.label) if other.label != own.label else ("the first", "the second")
+        forms = dict(
+            zip(names, (substitute(other.form, {other.over: atom(own.over)}), own.form), strict=True)
+        )
+        low = max(other.values[0], own.values[0])
+        high = min(other.values[-1], own.values[-1])
+        values = [value for value in sorted({*other.values, *own.values}) if low <= value <= high]
+        for found in crossings_of(forms, own.over, values):
+            size = evaluate(forms[found.later], {own.over: found.at})
+            said = f"{found.later} overtakes {found.earlier} at {own.over.name} = {found.at:,}"
+            _mark(axes, found.at, size, said)
+
+
+def _mark(axes: Axes, at: int, size: int, text: str) -> None:
+    axes.plot([at], [size], "o", color="black", markersize=4)
+    axes.annotate(text, (at, size), (4, -10), textcoords="offset points", fontsize="small")
+
+
+def _form(figures: Figures, metric: str, known: Mapping[Symbol, int]) -> Poly | None:
+    """Return a figure at the known lengths; None if it has no form there."""
+    form = figures.amounts[metric]
+    try:
+        return None if form is None else substitute(form, known)
+    except ZeroDivisionError:  # a divisor is 0 at the known lengths, in a part that is empty there
+        return None
 
 
 def _points(cost: Located, over: str, values: Sequence[int]) -> tuple[dict[int, Located], dict[int, str]]:
@@ -244,11 +285,6 @@ def _points(cost: Located, over: str, values: Sequence[int]) -> tuple[dict[int, 
         except Rejected as rejected:
             outside[value] = broken_condition(cost.study, rejected)
     return found, outside
-
-
-def _sizes_at(cost: Located, over: str, value: int, metric: str, by: str) -> Mapping[str, int] | None:
-    found, _ = _points(cost, over, [value])
-    return _sizes(found[value], metric, by) if found else None
 
 
 def _sizes(cost: Located, metric: str, by: str) -> Mapping[str, int]:

@@ -9,28 +9,23 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, product
+from itertools import product
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tolcost.algebra import (
-    AlgebraBudget,
-    NotInteger,
     Poly,
     Symbol,
-    UnboundSymbol,
     atom,
-    evaluate,
     substitute,
-    total_of,
 )
 from tolcost.algebra.poly import poly, powers_of
 from tolcost.cost.device import UNIT
 from tolcost.diagnostics import Rejected, quoted, refuse
+from tolcost.result.crossings import crossings_of
 from tolcost.result.metrics import METRICS, is_asked, keys_in
 from tolcost.result.model import ModelStudy
-from tolcost.result.regions import positive_from
 from tolcost.result.rows import scope_of
 from tolcost.result.study import (
     Crossing,
@@ -260,41 +255,4 @@ def _crossings(
             forms = {title: substitute(form, known) for title, form in parts.items()}
         except ZeroDivisionError:  # a divisor is 0 at the known lengths, in a part that is empty there
             continue
-        for (a, f), (b, g) in combinations(forms.items(), 2):
-            gap = _only(g - f, symbol)
-            if gap is None:
-                continue
-            low, high = _sign(gap, symbol, values[0]), _sign(gap, symbol, values[-1])
-            if low * high < 0:
-                (before, after), rise = ((a, b), gap) if low < 0 else ((b, a), -gap)
-                at = _overtaken(rise, symbol, values)
-                if at is not None:
-                    yield Crossing(before, after, at)
-
-
-def _overtaken(gap: Poly, symbol: Symbol, values: Sequence[int]) -> int | None:
-    """Return the length from which a difference is positive up to the last; None if that is not decided."""
-    try:
-        return positive_from(gap, symbol, values[0], values[-1])
-    except (NotInteger, AlgebraBudget):
-        return None
-
-
-def _only(gap: Poly, symbol: Symbol) -> Poly | None:
-    """Return a difference in one symbol, after dividing by the others if possible; else None."""
-    if gap.free <= {symbol}:
-        return gap
-    if gap.height:
-        return None
-    rests = {tuple(g for g in mono if g is not symbol) for mono in gap.terms}
-    if len(rests) != 1:
-        return None
-    return total_of(poly({tuple(g for g in m if g is symbol): c}, gap.den) for m, c in gap.terms.items())
-
-
-def _sign(gap: Poly, symbol: Symbol, value: int) -> int:
-    try:
-        found = evaluate(gap, {symbol: value})
-    except (UnboundSymbol, NotInteger, AlgebraBudget):
-        return 0
-    return (found > 0) - (found < 0)
+        yield from crossings_of(forms, symbol, (values[0], values[-1]))
