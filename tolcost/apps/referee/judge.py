@@ -523,7 +523,9 @@ def _witnesses(
     shapes = try_shapes(stated.theirs, stated.counted, stated.facts)
     tried = sorted((found.point for found in shapes), key=lambda point: sum(point.values()))
     for sign, word in ((-1, "low"), (1, "high")):
-        if word in verdict:
+        if (
+            word in verdict or verdict == "undecided"
+        ):  # that forms differ is shown, though not everywhere which is more
             wrong = (point for point in chain(tried, _uneven(stated), proof) if stated.side(point) == sign)
             first = next(wrong, None)
             start = next((point for point in chain([first], wrong) if point and stated.small(point)), first)
