@@ -153,7 +153,7 @@ export function makeEditor(parent, text, { ask, changed }) {
         autocompletion({ override: [complete], activateOnTypingDelay: 200 }),
         keymap.of([...defaultKeymap, ...historyKeymap, ...completionKeymap, ...lintKeymap, indentWithTab]),
         EditorView.updateListener.of((update) => update.docChanged && changed(update.view)),
-        EditorView.contentAttributes.of({ "aria-label": "Program", spellcheck: "false", autocapitalize: "off" }),
+        EditorView.contentAttributes.of({ "aria-label": "Program", tabindex: "0", spellcheck: "false", autocapitalize: "off" }),
       ],
     }),
   });

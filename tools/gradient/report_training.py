@@ -36,8 +36,8 @@ parameter, state, buffer or input is added to the derived figure: workspaces of 
 it; {wide:.1f} % and {wide_worst:.1f} % in float32, {half:.1f} % and {half_worst:.1f} % in bfloat16). What
 forward keeps is equal to the byte in {equal} of {kept} rows, and off by {kept_middle:.1f} % at the median.
 
-| module | type | attention | batch × size | recompute | kept | measured | peak | measured | off |
-|---|---|---|---:|---|---:|---:|---:|---:|---:|
+| module | type, attention | batch × size | recompute | kept | measured | peak | measured | off |
+|---|---|---:|---|---:|---:|---:|---:|---:|
 """
 
 LEFT = """
@@ -157,8 +157,7 @@ def _row(row: dict[str, Any]) -> str:
     measured = "" if row["recorded_kept"] is None else f"{row['recorded_kept'] / 1e6:,.1f}"
     cells = (
         row["model"],
-        row["type"],
-        "" if row["attention"] == "none" else row["attention"],
+        row["type"] if row["attention"] == "none" else f"{row['type']}, {row['attention']}",
         f"{row['batch']} × {row['size']}",
         "every layer" if row["recompute"] else "",
         f"{row['kept'] / 1e6:,.1f}",
