@@ -36,7 +36,7 @@ from tolcost.elaborate.again import restrict_to_components
 from tolcost.elaborate.apply import result_space, takes, widen_space
 from tolcost.elaborate.environment import Env, bind_data
 from tolcost.elaborate.faults import NeedsUnrolling, OutOfRange, RankMismatch, fail
-from tolcost.elaborate.induction import Followed, as_list
+from tolcost.elaborate.induction import Followed, as_list, require_components
 from tolcost.elaborate.layout import (
     as_static,
     emit,
@@ -670,13 +670,7 @@ class _Pass:
         self.has_asked = self.env.context.asked > asked
         node = emit(self.inner, result, fold.step.span)
         self.block = self.inner.scope.block(node)
-        if len(node.type) != len(self.state):
-            fail(
-                "T0327",
-                f"the accumulator is a list of {len(self.state)}, but a step gives {len(node.type)}",
-                fold.step.span,
-                kind=RankMismatch,
-            )
+        require_components(len(node.type), len(self.state), fold.step.span)
         static = _static_after_step(result, self.accumulator, statics(self.state))
         now = _type_after(self.state, lambda: self.done() + 1)
         rows = zip(self.state, self.var.type, now, node.type, static, strict=True)

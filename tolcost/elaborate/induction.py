@@ -16,15 +16,15 @@ from msgspec import Struct, field
 
 from tolcost.algebra import Cond, Poly, const
 from tolcost.atoms.nodes import Component, Node, Ref
-from tolcost.diagnostics import NOWHERE, Rejected
+from tolcost.diagnostics import NOWHERE, Rejected, Span
 from tolcost.elaborate.environment import Env, Scope
-from tolcost.elaborate.faults import NeedsUnrolling
+from tolcost.elaborate.faults import NeedsUnrolling, RankMismatch, fail
 from tolcost.elaborate.layout import expand
 from tolcost.elaborate.maps import Step, fresh_coordinates, position
 from tolcost.elaborate.outlook import guess_growth
 from tolcost.elaborate.progress import guesses, value_after
+from tolcost.elaborate.shapes import capacity, pick_component, shape_of
 from tolcost.elaborate.shapes import known as numbers_of
-from tolcost.elaborate.shapes import pick_component, shape_of
 from tolcost.elaborate.values import (
     Items,
     Unknown,
@@ -72,6 +72,7 @@ class Followed(Struct, frozen=True, eq=False):
         result = step.at(env, as_list(before), at)
         if not self.ways and not isinstance(result, ValueList):
             return result, {}
+        require_components(capacity(result), len(before), step.span)
         after = [pick_component(env, result, j + 1, step.span) for j in range(len(before))]
         kept: dict[int, Value] = {}
         for j, (old, new) in enumerate(zip(before, after, strict=True)):
@@ -101,6 +102,13 @@ class Followed(Struct, frozen=True, eq=False):
         ways = self.ways
         places = range(len(self.start))
         return as_list(tuple([value_after(ways[j][0], steps) if j in ways else next(others) for j in places]))
+
+
+def require_components(given: int, carried: int, span: Span) -> None:
+    """Reject a step that gives more or fewer components than its accumulator has."""
+    if given != carried:
+        message = f"the accumulator is a list of {carried}, but a step gives {given}"
+        fail("T0327", message, span, kind=RankMismatch)
 
 
 def may_be_known(step: Step, start: Items) -> bool:
