@@ -322,12 +322,15 @@ class Context(Struct, eq=False):
 
     def is_recursive(self, function: Closure) -> bool:
         """Whether a function mentions itself."""
-        found = self.recursive.get(id(function.body))
+        body = function.body
+        if body.span is not NOWHERE and function.name not in body.span.text:  # the usual case, and quick
+            return False
+        found = self.recursive.get(id(body))
         if found is None:
             from tolcost.syntax import tree
 
-            named = (node.name for node in tree.inner_nodes(function.body) if isinstance(node, tree.Name))
-            found = self.recursive[id(function.body)] = function.name in named
+            named = (node.name for node in tree.inner_nodes(body) if isinstance(node, tree.Name))
+            found = self.recursive[id(body)] = function.name in named
         return found
 
     def argument_named(self, value: Value) -> str | None:

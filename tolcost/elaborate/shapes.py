@@ -75,6 +75,8 @@ def substitute_equal_lengths(context: Context, p: Poly) -> Poly:
 LazyMessage = str | Callable[[], str]
 """A message, or a function that makes it: most messages are never needed."""
 
+LazyHint = str | None | Callable[[], str | None]
+
 
 def message_text(message: LazyMessage) -> str:
     """Return the text of a message."""
@@ -218,7 +220,7 @@ def require(
     message: LazyMessage,
     kind: ConditionKind = "range",
     code: str = "T0302",
-    hint: str | None = None,
+    hint: LazyHint = None,
 ) -> bool:
     """Prove a condition, record the part of it that depends on lengths alone, or reject the program.
 
@@ -237,7 +239,7 @@ def required(
     message: LazyMessage,
     kind: ConditionKind = "range",
     code: str = "T0302",
-    hint: str | None = None,
+    hint: LazyHint = None,
 ) -> Cond:
     """Act like ``require``, and return the part of the condition that is left: TRUE if it was proved.
 
@@ -246,12 +248,13 @@ def required(
     verdict = decide(env, condition)
     if verdict is TRUE or env.scope.never or not env.scope.checked:
         return verdict if verdict is TRUE else FALSE
+
+    def refuse(definite: bool = False) -> NoReturn:
+        told = hint() if callable(hint) else hint
+        fail(code, message_text(message), span, told, kind=OutOfRange, definite=definite)
+
     if verdict is FALSE:
-        fail(code, message_text(message), span, hint, kind=OutOfRange, definite=True)
-
-    def refuse() -> NoReturn:
-        fail(code, message_text(message), span, hint, kind=OutOfRange)
-
+        refuse(definite=True)
     everywhere = at_all_places(env, verdict, refuse)
     if everywhere is not TRUE:
         env.context.notes.record(everywhere, kind, reason, span)
@@ -461,9 +464,11 @@ def check_index(env: Env, index: Poly, extent: Poly, span: Span, where: LazyMess
             return beside
         return f"{beside}: the {'last' if place else 'first'} is {to_text(extent) if place else 1}"
 
-    hint = _from_1(span) if index.constant == 0 else _first(index)
-    from_1 = required(env, ge(index - 1), AT_LEAST_1, span, message, hint=hint)
-    to_end = required(env, ge(extent - index), INSIDE, span, message, hint=_shorter(index, extent))
+    def low() -> str | None:
+        return _from_1(span) if index.constant == 0 else _first(index)
+
+    from_1 = required(env, ge(index - 1), AT_LEAST_1, span, message, hint=low)
+    to_end = required(env, ge(extent - index), INSIDE, span, message, hint=lambda: _shorter(index, extent))
     notes = env.context.notes
     if (
         from_1 is TRUE and to_end is TRUE and not notes.equal and not notes.data_equations
