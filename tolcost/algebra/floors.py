@@ -486,11 +486,11 @@ def exact_quotient(p: Poly, q: Poly) -> Poly | None:
     coefficients.
     """
     content = gcd(*q.terms.values())
-    quotient, rest = _divide(p, scale(q, 1, content), stop_early=True)
+    quotient, rest = divide(p, scale(q, 1, content), stop_early=True)
     return None if rest.terms else scale(quotient, 1, content)
 
 
-def _divide(p: Poly, q: Poly, stop_early: bool) -> tuple[Poly, Poly]:
+def divide(p: Poly, q: Poly, stop_early: bool = False) -> tuple[Poly, Poly]:
     """Divide by the leading term of ``q``, as long as coefficients divide exactly.
 
     Return quotient and remainder.
@@ -556,7 +556,7 @@ def _floor_by_poly(p: Poly, q: Poly) -> Poly:
     p, q = _cancel(p, q)
     if q.constant is not None:
         return quick_floordiv(p, q)
-    whole, rest = _divide(p, q, stop_early=False)
+    whole, rest = divide(p, q)
     if whole.terms:
         return whole + _floor_by_poly(rest, q)
     if not rest.terms:

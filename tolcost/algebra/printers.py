@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from tolcost.algebra.conditions import And, Cond, Eq, Ge, Not, Or, Truth
 from tolcost.algebra.floors import (
+    divide,
     exact_quotient,
     leading_coefficient,
     mirrored_floor,
@@ -80,6 +81,10 @@ _SHARE_OF_LENGTH = 0.75
 """A sum is written with a factor before brackets if that leaves at most this share of its characters."""
 _MAX_SPLIT = 600
 """Longer sums are not searched for factors at all."""
+_FEWEST_SHARED = 12
+"""Shorter sums are not written as a sum of products."""
+_MOST_SHARED = 4
+"""The most sums that a long sum is divided by, to write it as a product and a rest."""
 _SMALL_DIVISOR = 100
 """A common divisor up to this size may be a coincidence."""
 _BINDERS = "ijklpqrstuvw"
@@ -227,9 +232,9 @@ class _Builder(FormWalk[ShownFormula, ShownOperand]):
         split = factored(p)
         if is_product(split):
             return self.factors(for_reading(split))
-        found = product_and_rest(p)
+        found = product_and_rest(p) or shared_sum(p)
         if found is not None:
-            return self.factors(for_reading(found[0]), after=ShownFormula(self.total(found[1]), None))
+            return self.factors(for_reading(found[0]), after=self._tree(found[1]))
         return self._collected(p)
 
     def _collected(self, p: Poly) -> Factors | None:
@@ -518,6 +523,52 @@ def product_and_rest(p: Poly) -> tuple[Factored, Poly] | None:
         if sum(times for _, times in split.factors) > 1:
             return split, rest
     return None
+
+
+@lru_cache(maxsize=4096)
+def shared_sum(p: Poly) -> tuple[Factored, Poly] | None:
+    """Write a long sum as a product plus a rest, if both together have at most two thirds as many terms.
+
+    A factor of such a product shows as the coefficient of several of its terms in one symbol.
+
+    >>> from tolcost.algebra.poly import length
+    >>> h, w, r = length("h"), length("w"), length("r")
+    >>> print(to_text((h**4 + h**3 + h**2 - h + 2) * (w * r + w + 2 * r + 5) + 3 * h * r))
+    (h**4 + h**3 + h**2 - h + 2)*(r*w + 2*r + w + 5) + 3*h*r
+    """
+    if not _FEWEST_SHARED <= len(p.terms) <= _MAX_SPLIT:
+        return None
+    shared: Counter[Poly] = Counter()
+    for symbol in p.free:
+        rows: dict[Monomial, dict[Monomial, int]] = {}
+        for mono, coef in p.terms.items():
+            part = tuple(g for g in mono if symbol in g.free)
+            rows.setdefault(part, {})[tuple(g for g in mono if symbol not in g.free)] = coef
+        shared.update(_primitive(row) for row in rows.values() if len(row) > 1)
+    often = [(many, len(factor.terms), factor) for factor, many in shared.items() if many > 1]
+    often.sort(key=lambda found: (-found[0] * found[1], _reading_key(found[2])))
+    best, fewest = None, 2 * len(p.terms) // 3
+    for _, _, factor in often[:_MOST_SHARED]:
+        quotient, rest = divide(p, factor)
+        terms = len(quotient.terms) + len(factor.terms) + len(rest.terms)
+        if len(quotient.terms) > 1 and terms <= fewest:
+            best, fewest = (factor, quotient, rest), terms
+    if best is None:
+        return None
+    factor, quotient, rest = best
+    split = factored(quotient)
+    powers = Counter(dict(split.factors))
+    powers[factor] += 1
+    return replace(split, factors=tuple(sorted(powers.items(), key=lambda fp: _reading_key(fp[0])))), rest
+
+
+def _primitive(row: dict[Monomial, int]) -> Poly:
+    """Return a sum without its common factors of one term, and with a positive leading coefficient."""
+    p = Poly(row)
+    number, monomial = gcd(*row.values()), shared_monomial(p)
+    if leading_coefficient(p) < 0:
+        number = -number
+    return Poly({without(mono, monomial) or UNIT: coef // number for mono, coef in row.items()})
 
 
 def display_order(p: Poly) -> list[Monomial]:
