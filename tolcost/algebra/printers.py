@@ -81,8 +81,6 @@ _SHARE_OF_LENGTH = 0.75
 """A sum is written with a factor before brackets if that leaves at most this share of its characters."""
 _MAX_SPLIT = 600
 """Longer sums are not searched for factors at all."""
-_FEWEST_SHARED = 12
-"""Shorter sums are not written as a sum of products."""
 _MOST_SHARED = 4
 """The most sums that a long sum is divided by, to write it as a product and a rest."""
 _SMALL_DIVISOR = 100
@@ -232,33 +230,42 @@ class _Builder(FormWalk[ShownFormula, ShownOperand]):
         split = factored(p)
         if is_product(split):
             return self.factors(for_reading(split))
-        found = product_and_rest(p) or shared_sum(p)
+        found = product_and_rest(p)
         if found is not None:
-            return self.factors(for_reading(found[0]), after=self._tree(found[1]))
+            return self._with_rest(*found)
         return self._collected(p)
 
     def _collected(self, p: Poly) -> Factors | None:
-        """Write a sum as a floor or clip times its factor, plus the rest, if that is much shorter.
+        """Write a sum of calls as a product plus the rest, if that is much shorter.
 
         >>> from tolcost.algebra.piecewise import relu
-        >>> n, w = length("n"), length("w")
+        >>> n, w, h = length("n"), length("w"), length("h")
         >>> print(to_text(n * n - n * relu(n - w) + w * relu(n - w) + relu(n - w)))
         n**2 - Max(n - w, 0)*(n - w - 1)
+        >>> print(to_text((relu(n - 2) + 1) * (relu(w - 2) + 1) + h * n * w))
+        (Max(n - 2, 0) + 1)*(Max(w - 2, 0) + 1) + h*n*w
         """
-        if len(p.terms) > _MAX_TERMS:
-            return None
         times = Counter(g for mono in p.terms for g in set(mono) if _is_call(g))
-        longest = _SHARE_OF_LENGTH * len(self.printer.total(self.total(p)))
-        best: Factors | None = None
+        if not times or len(p.terms) > _MAX_SPLIT:
+            return None
+        found = []
         several = sorted((g for g, many in times.items() if many > 1), key=lambda g: g.key)
-        for generator in several[:_MAX_CLIPS]:
+        for generator in several[:_MAX_CLIPS] if len(p.terms) <= _MAX_TERMS else ():
             parts = powers_of(p, generator)
             if parts.keys() == {0, 1} and len(parts[1].terms) > 1:
-                found = self._product_beside(generator, parts[1], parts[0])
-                size = len(self.printer.factors(found))
-                if size < longest:
-                    best, longest = found, size
-        return best
+                found.append(self._product_beside(generator, parts[1], parts[0]))
+        shared = with_shared_sum(p)
+        if shared is not None:
+            found.append(self._with_rest(*shared))
+        if not found:
+            return None
+        sizes = [len(self.printer.factors(one)) for one in found]
+        longest = _SHARE_OF_LENGTH * len(self.printer.total(self.total(p)))
+        return found[sizes.index(min(sizes))] if min(sizes) < longest else None
+
+    def _with_rest(self, split: Factored, rest: Poly) -> Factors:
+        """Return a product plus a rest."""
+        return self.factors(for_reading(split), after=self._tree(rest) if rest.terms else None)
 
     def _product_beside(self, generator: Generator, factor: Poly, rest: Poly) -> Factors:
         """Return a generator times its factor, after the rest if all its terms are products of lengths."""
@@ -526,18 +533,17 @@ def product_and_rest(p: Poly) -> tuple[Factored, Poly] | None:
 
 
 @lru_cache(maxsize=4096)
-def shared_sum(p: Poly) -> tuple[Factored, Poly] | None:
-    """Write a long sum as a product plus a rest, if both together have at most two thirds as many terms.
+def with_shared_sum(p: Poly) -> tuple[Factored, Poly] | None:
+    """Return the way to write a sum as a product plus a rest with the fewest terms, if there is one.
 
     A factor of such a product shows as the coefficient of several of its terms in one symbol.
 
     >>> from tolcost.algebra.poly import length
     >>> h, w, r = length("h"), length("w"), length("r")
-    >>> print(to_text((h**4 + h**3 + h**2 - h + 2) * (w * r + w + 2 * r + 5) + 3 * h * r))
-    (h**4 + h**3 + h**2 - h + 2)*(r*w + 2*r + w + 5) + 3*h*r
+    >>> split, rest = with_shared_sum((h**4 + h**3 + 1) * (w * r + w + 2) + 3 * h * r)
+    >>> [factor for factor, _ in split.factors], rest
+    ([h**4 + h**3 + 1, r*w + w + 2], 3*h*r)
     """
-    if not _FEWEST_SHARED <= len(p.terms) <= _MAX_SPLIT:
-        return None
     shared: Counter[Poly] = Counter()
     for symbol in p.free:
         rows: dict[Monomial, dict[Monomial, int]] = {}
@@ -545,10 +551,10 @@ def shared_sum(p: Poly) -> tuple[Factored, Poly] | None:
             part = tuple(g for g in mono if symbol in g.free)
             rows.setdefault(part, {})[tuple(g for g in mono if symbol not in g.free)] = coef
         shared.update(_primitive(row) for row in rows.values() if len(row) > 1)
-    often = [(many, len(factor.terms), factor) for factor, many in shared.items() if many > 1]
-    often.sort(key=lambda found: (-found[0] * found[1], _reading_key(found[2])))
-    best, fewest = None, 2 * len(p.terms) // 3
-    for _, _, factor in often[:_MOST_SHARED]:
+    often = [(many * len(factor.terms), factor) for factor, many in shared.items() if many > 1]
+    often.sort(key=lambda found: (-found[0], _reading_key(found[1])))
+    best, fewest = None, len(p.terms)
+    for _, factor in often[:_MOST_SHARED]:
         quotient, rest = divide(p, factor)
         terms = len(quotient.terms) + len(factor.terms) + len(rest.terms)
         if len(quotient.terms) > 1 and terms <= fewest:
@@ -558,8 +564,9 @@ def shared_sum(p: Poly) -> tuple[Factored, Poly] | None:
     factor, quotient, rest = best
     split = factored(quotient)
     powers = Counter(dict(split.factors))
-    powers[factor] += 1
-    return replace(split, factors=tuple(sorted(powers.items(), key=lambda fp: _reading_key(fp[0])))), rest
+    powers.update(dict(factored(factor).factors))
+    factors = tuple(sorted(powers.items(), key=lambda fp: _reading_key(fp[0])))
+    return replace(split, factors=factors), rest
 
 
 def _primitive(row: dict[Monomial, int]) -> Poly:
