@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tolcost.algebra import length
+from tolcost.algebra import const, length
 from tolcost.diagnostics import Rejected, Source
 from tolcost.pipeline import analyze_source
 
@@ -13,6 +13,7 @@ PROGRAMS = {
     "y := map(x, where(* > 0, 2, 2))": 2 * N,
     "y := map(x, choose(* > 0, 2, 2))": N,
     "y := map(x, choose(* > 0, *, *))": N,
+    "y := choose(x[1] > 0, x, x)": const(1),
     "y := map(x, (v) => { k = choose(v > 0, 1, 1); v + k })": 2 * N,
     "y := reduce(x, (a, e) => where(e > 0, a, a), 0)": 2 * N,
     "y := reduce(x, (a, e) => choose(a > 0, 1, 1) + e, 0)": 2 * N,

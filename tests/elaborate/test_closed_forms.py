@@ -14,8 +14,10 @@ These are always there.  The facts below are asked for by writing them down:
     type: R [n]            of each output          turns: n       the most, of each loop that data ends
 
 The closed forms are then evaluated at small lengths and held to what the reference interpreter counts when it
-runs the program, and to a depth that is found by walking every coordinate: an expectation that is wrong
-cannot be written down.  MACs are held to a run that follows every product to where it is added.
+runs the program, and to a depth that is found by walking every coordinate: a form that is not what is
+executed cannot be written down.  MACs are held to a run that follows every product to where it is added.
+Both come from one lowering, so what is decided there (which case holds, how many steps) needs an expectation
+that was worked out by hand.
 TOLCOST_ACCEPT=1 writes what comes out, to be reviewed like any change.
 """
 

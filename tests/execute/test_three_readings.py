@@ -64,6 +64,18 @@ VALUES = [
         {"x": X, "b": ENDS},
         [7.75, 8],
     ),
+    # a number that counts the steps over a matrix, which go by rows
+    (
+        "tol w: R [2, 3]\ntol x: R [6]\n"
+        "y := reduce(w, (a, e) => (a[1]' + 1, a[2]' + x[a[1]'] * e), (1, 0))[2]'",
+        {"w": 10.0 ** ROWS.reshape(2, 3), "x": np.arange(1.0, 7)},
+        654321,
+    ),
+    (
+        "tol w: R [n, m]\ny := reduce(w, (a, e) => (a[1]' + 1, a[2]' + a[1]' * e), (1, 0))[2]'",
+        {"w": 10.0**ROWS},
+        654321,
+    ),
     # a case that holds everywhere, though nothing says so
     (
         "tol x: R [n]\ntol v: R [k]\ny := map(v, where(i * i - 5 * i + n + 3 >= 0, 2 * i, [1, 2][0]), [i])",

@@ -36,7 +36,7 @@ from tolcost.elaborate.again import restrict_to_components
 from tolcost.elaborate.apply import result_space, takes, widen_space
 from tolcost.elaborate.environment import Env, bind_data
 from tolcost.elaborate.faults import NeedsUnrolling, OutOfRange, RankMismatch, fail
-from tolcost.elaborate.induction import Followed, as_list, require_components
+from tolcost.elaborate.induction import Followed, as_list
 from tolcost.elaborate.layout import (
     as_static,
     emit,
@@ -47,7 +47,7 @@ from tolcost.elaborate.layout import (
     spaces_of,
     with_spaces,
 )
-from tolcost.elaborate.maps import Step, fresh_coordinates, position
+from tolcost.elaborate.maps import Step, fresh_coordinates, steps_before
 from tolcost.elaborate.outlook import guess_growth
 from tolcost.elaborate.progress import (
     STEPS,
@@ -62,6 +62,7 @@ from tolcost.elaborate.shapes import (
     component,
     facts_here,
     pick_component,
+    require_components,
     shape_text,
     substitute_equal_lengths,
     unify,
@@ -435,7 +436,7 @@ def _fold_nothing(fold: FoldToBuild, followed: Followed) -> Value | Followed:
     """Take a step of which everything is known; return what is known, if it refutes some of it."""
     coords, inner = fresh_coordinates(fold.env, fold.step.pattern, fold.shape)
     with fold.env.context.notes.attempt(inner.scope) as trial:
-        _, kept = followed.take(inner, fold.step, fold.start, coords, position(coords, fold.shape))
+        _, kept = followed.take(inner, fold.step, fold.start, coords, steps_before(coords, fold.shape))
         less = followed.without(kept)
         if less is None:
             trial.keep()
@@ -655,7 +656,7 @@ class _Pass:
 
     def done(self) -> Poly:
         """Return the number of steps before this one."""
-        return position(self.coords, self.fold.shape)
+        return steps_before(self.coords, self.fold.shape)
 
     def run(self, passes: int = 0) -> State:
         """Elaborate the step, and join what is taken to hold with what the step makes of it."""

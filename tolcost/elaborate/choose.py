@@ -254,15 +254,21 @@ def _merge_elements(
     return merge(env, condition, sides[0], sides[1], span)
 
 
-def merge_integers(condition: Cond, a: Poly, b: Poly) -> Poly:
-    """Return one formula for both cases; if an equality makes them agree, the more general one."""
-    if a == b:
-        return a
-    if _agree_where(condition, a, b):
-        return b
-    if _agree_where(negate(condition), a, b):
-        return a
-    return either(condition, a, b)
+def merge_integers(condition: Cond, then: Poly, other: Poly) -> Poly:
+    """Return one formula for both cases; if one is right in the other's case too, this one.
+
+    >>> from tolcost.algebra import const, ge, length
+    >>> n = length("n")
+    >>> merge_integers(ge(1 - n), const(1), n * n), merge_integers(ge(n - 2), n * n, const(1))
+    (n**2, n**2)
+    """
+    if then == other:
+        return then
+    if _agree_where(condition, then, other):
+        return other
+    if _agree_where(negate(condition), then, other):
+        return then
+    return either(condition, then, other)
 
 
 def _agree_where(condition: Cond, a: Poly, b: Poly) -> bool:
@@ -337,7 +343,8 @@ def select(
 ) -> Value:
     """Build a Select; if the condition is ``static`` and both values are, the result stays static.
 
-    A condition on data is computed, and counts, even if both sides are equal.
+    A condition is one on lengths and coordinates (``Cond``), or is computed by a node, which is ``static`` if
+    data has no part in it. A condition on data is computed, and counts, even if both sides are equal.
     """
     (then_env, a), (other_env, b) = then, other
     if isinstance(a, Seq) or isinstance(b, Seq):

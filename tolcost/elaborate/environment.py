@@ -394,6 +394,7 @@ class Scope(Struct, eq=False):
     yet. A ``never`` visited block has contradictory facts, from which everything follows. ``visited`` are the
     facts that hold because the block is visited: no range around it is empty. ``in_range`` are indices that
     were proved to be in range, with their lengths: neighbouring accesses use the same ones again and again.
+    The facts of this block may have proved them: blocks inside know them too, those around do not.
     ``depth`` is the number of coordinates bound around the block: new ones are numbered from there. No
     coordinate is bound twice on the way to a node, while similar loops side by side share their coordinates
     and the proofs about them.

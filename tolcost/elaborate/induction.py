@@ -16,14 +16,14 @@ from msgspec import Struct, field
 
 from tolcost.algebra import Cond, Poly, const
 from tolcost.atoms.nodes import Component, Node, Ref
-from tolcost.diagnostics import NOWHERE, Rejected, Span
+from tolcost.diagnostics import NOWHERE, Rejected
 from tolcost.elaborate.environment import Env, Scope
-from tolcost.elaborate.faults import NeedsUnrolling, RankMismatch, fail
+from tolcost.elaborate.faults import NeedsUnrolling
 from tolcost.elaborate.layout import expand
-from tolcost.elaborate.maps import Step, fresh_coordinates, position
+from tolcost.elaborate.maps import Step, fresh_coordinates, steps_before
 from tolcost.elaborate.outlook import guess_growth
 from tolcost.elaborate.progress import guesses, value_after
-from tolcost.elaborate.shapes import capacity, pick_component, shape_of
+from tolcost.elaborate.shapes import capacity, pick_component, require_components, shape_of
 from tolcost.elaborate.shapes import known as numbers_of
 from tolcost.elaborate.values import (
     Items,
@@ -104,13 +104,6 @@ class Followed(Struct, frozen=True, eq=False):
         return as_list(tuple([value_after(ways[j][0], steps) if j in ways else next(others) for j in places]))
 
 
-def require_components(given: int, carried: int, span: Span) -> None:
-    """Reject a step that gives more or fewer components than its accumulator has."""
-    if given != carried:
-        message = f"the accumulator is a list of {carried}, but a step gives {given}"
-        fail("T0327", message, span, kind=RankMismatch)
-
-
 def may_be_known(step: Step, start: Items) -> bool:
     """Whether the syntax of a step suggests that some component may be known at every step."""
     seems = guess_growth(step, len(start))
@@ -145,7 +138,7 @@ def elaborate_any_step(
     followed: Followed | None = Followed(start, {**ways, **{j: (start[j],) for j in handed_on}})
     while followed is not None:
         rest = ValueList(tuple(Unknown() for _ in followed.rest()))
-        _, kept = followed.take(env, step, rest, coords, position(coords, shape))
+        _, kept = followed.take(env, step, rest, coords, steps_before(coords, shape))
         followed = followed.without(kept)
 
 

@@ -430,8 +430,12 @@ Step: TypeAlias = WrittenStep | WrappedStep
 """One step of a fold: from an accumulator and a coordinate to the next accumulator."""
 
 
-def position(at: tuple[Value, ...], shape: tuple[Poly, ...]) -> Poly:
-    """Return the number of steps before a coordinate, in row-major order."""
+def steps_before(at: tuple[Value, ...], shape: tuple[Poly, ...]) -> Poly:
+    """Return the number of steps before that at a coordinate: a walk goes row by row.
+
+    >>> steps_before((const(2), const(1)), (const(2), const(3)))
+    3
+    """
     found = const(0)
     for c, d in zip(at, shape, strict=True):
         assert isinstance(c, Poly)

@@ -3,6 +3,9 @@
 A step may leave it as it is, add something to it, multiply it, or divide it and round it down. A form that is
 found from one or two steps is a guess. Whoever makes it elaborates a step at any coordinate, which must make
 the form after k + 1 steps of the form after k.
+
+Folds that run over data ask for guesses (``induction``, ``accumulators``). A fold over what is known, whose
+step is a formula in the number, takes all its steps at once (``after_all``, in ``reduce``).
 """
 
 from __future__ import annotations
@@ -162,4 +165,5 @@ def after_all(
     more = then - atom(number) * factor
     if not more.free.isdisjoint([number, *[symbol for symbol, _, _ in over]]):
         return None
-    return geometric(first, factor, more, product_of([last for _, _, last in over]))
+    steps = product_of([last for _, _, last in over])
+    return geometric(first, factor, more, steps)

@@ -42,7 +42,7 @@ from tolcost.algebra.conditions import asks_coordinates
 from tolcost.atoms.nodes import Component, ConditionKind, Node, Pack, Type
 from tolcost.diagnostics import Label, Span, quoted
 from tolcost.elaborate.environment import Context, Env, Lazy
-from tolcost.elaborate.faults import Fault, Misfit, OutOfRange, UnexpectedValue, fail
+from tolcost.elaborate.faults import Fault, Misfit, OutOfRange, RankMismatch, UnexpectedValue, fail
 from tolcost.elaborate.values import (
     Cast,
     Missing,
@@ -711,6 +711,13 @@ def check_component(j: int, size: int, span: Span) -> None:
     """Reject a component number out of range."""
     if not 1 <= j <= size:
         fail("T0314", f"component {j} of a list of capacity {size}", span, definite=True)
+
+
+def require_components(given: int, carried: int, span: Span) -> None:
+    """Reject a step that gives more or fewer components than its accumulator has."""
+    if given != carried:
+        message = f"the accumulator is a list of {carried}, but a step gives {given}"
+        fail("T0327", message, span, kind=RankMismatch)
 
 
 def components(env: Env, value: Value, span: Span) -> tuple[Value, ...]:
