@@ -13,6 +13,9 @@ from tolcost.cost import count
 from tolcost.diagnostics import Rejected
 from tools.programs.road import hold, lengths_of
 
+FEW_STEPS = 30_000
+"""A run at small lengths takes fewer, or data keeps a loop from ending."""
+
 
 def candidates(program: Program, largest: int, seed: int = 0) -> Iterator[dict[str, int]]:
     """Lengths by name that meet the program's conditions, in a fixed order."""
@@ -55,6 +58,6 @@ def held_at(program: Program, wanted: int, largest: int = 6, tries: int = 400) -
         if has_lengths and not dims:
             continue
         with suppress(Rejected):
-            hold(program, [dims], attempt, counts)
+            hold(program, [dims], attempt, counts, FEW_STEPS)
             found.append(dims)
     return found

@@ -87,13 +87,17 @@ def check(text: str, points: Iterable[Mapping[str, int]], seed: int = 0) -> tupl
 
 
 def hold(
-    program: Program, points: Iterable[Mapping[str, int]], seed: int = 0, counts: Counts | None = None
+    program: Program,
+    points: Iterable[Mapping[str, int]],
+    seed: int = 0,
+    counts: Counts | None = None,
+    steps: int = MAX_STEPS,
 ) -> list[Execution]:
     """Hold a lowered program to its promises at each point; gives what running it there came to."""
     counts, runs = counts or count(program), []
     for dims in points:
         given = inputs_for(program, dims, seed)
-        run = run_reference(program, given, dims, MAX_STEPS)  # type: ignore[arg-type]
+        run = run_reference(program, given, dims, steps)  # type: ignore[arg-type]
         same_counts(counts, run, dims)
         within_ranges(run, dims)
         same_shapes(program, run, dims)
