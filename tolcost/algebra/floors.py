@@ -11,6 +11,7 @@ Simplifications that need a proof are in ``piecewise``.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable
 from itertools import product
 from math import gcd, inf
@@ -498,12 +499,15 @@ def divide(p: Poly, q: Poly, stop_early: bool = False) -> tuple[Poly, Poly]:
     lead = max(q.terms, key=_grade)
     lead_coef = q.terms[lead]
     others = [(mono, coef) for mono, coef in q.terms.items() if mono != lead]
-    todo, grades = dict(p.terms), {mono: _grade(mono) for mono in p.terms}
+    todo, of_grade = dict(p.terms), {_grade(mono): mono for mono in p.terms}
+    order = sorted(of_grade)
     quotient: Terms = {}
     rest: Terms = {}
-    while todo and not (stop_early and rest):
-        mono = max(todo, key=grades.__getitem__)
+    while order and not (stop_early and rest):
+        mono = of_grade[order.pop()]
         coef = todo.pop(mono)
+        if not coef:
+            continue
         left = without(mono, lead)
         if left is None or coef % lead_coef:
             rest[mono] = coef
@@ -511,12 +515,11 @@ def divide(p: Poly, q: Poly, stop_early: bool = False) -> tuple[Poly, Poly]:
         times = quotient[left] = coef // lead_coef
         for other, by in others:
             there = monomial_product(left, other)
-            grades.setdefault(there, _grade(there))
-            change = todo.get(there, 0) - times * by
-            if change:
-                todo[there] = change
-            else:
-                todo.pop(there, None)
+            if there not in todo:
+                grade = _grade(there)
+                of_grade[grade], todo[there] = there, 0
+                insort(order, grade)
+            todo[there] -= times * by
     return scale(poly(quotient, p.den), q.den), poly(rest, p.den)
 
 

@@ -559,6 +559,8 @@ def with_shared_sum(p: Poly) -> tuple[Factored, Poly] | None:
         terms = len(quotient.terms) + len(factor.terms) + len(rest.terms)
         if len(quotient.terms) > 1 and terms <= fewest:
             best, fewest = (factor, quotient, rest), terms
+        if 2 * fewest < len(p.terms):
+            break
     if best is None:
         return None
     factor, quotient, rest = best
