@@ -34,12 +34,13 @@ from tolcost.algebra import (
     Symbol,
     Truth,
     cond_text,
+    exact_div,
     is_nonnegative,
 )
 from tolcost.algebra.poly import UNIT, affine_parts
 from tolcost.algebra.walk import Rule, RuleTable
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import program_symbols
+from tolcost.atoms.kit import defined_length, program_symbols
 from tolcost.atoms.nodes import Block, Condition, Constant, Node, Program, Type, Var
 from tolcost.diagnostics import Source, refuse
 from tolcost.elementary import FUNCTIONS, INFIX
@@ -99,8 +100,12 @@ class _Writer(Struct):
         lines = [f"# {line}".rstrip() for line in comment.splitlines()]
         used = program_symbols(replace(program, conditions=(), symbols=()))
         lengths = [s for s in used if s.kind != "coord"]
+        given = {s for one in program.inputs for part in one.type for n in part.shape for s in n.free}
+        defined = {defined_length(node) for _, node in program.bindings}
         for symbol in sorted(lengths, key=lambda s: s.key):
-            if symbol.kind == "data":
+            if symbol.kind == "data" and symbol not in given:
+                if symbol in defined:
+                    continue  # its name is that of the node that defines it
                 refuse("T0904", f"the length {symbol.name} is decided by data, and has no name in ToLang")
             self.symbols[symbol] = self.fresh(symbol.name)
         for needed in program.inputs:
@@ -125,6 +130,8 @@ class _Writer(Struct):
                 printed.add(name)
                 lines.append(f"{name} := {self.kept(node)}")
             self.names[var] = name
+            if isinstance(node, (ir.Filter, ir.Length)):
+                self.symbols.setdefault(node.length, f"|{name}|[1]" if node.type[0].shape else name)
         for out in program.outputs:
             if outputs[out.name] not in printed:
                 lines.append(f"{outputs[out.name]} := {self.kept(out.node)}")
@@ -453,11 +460,13 @@ def _join(writer: _Writer, node: ir.Join) -> Printed:
 
 
 def _filter(writer: _Writer, node: ir.Filter) -> Printed:
-    refuse("T0904", "a filter by data is not printed as ToLang", node.span)
-
-
-def _length(writer: _Writer, node: ir.Length) -> Printed:
-    refuse("T0904", "a range whose ends data decides is not printed as ToLang", node.span)
+    tol, mask = writer.node(node.tol).text, writer.node(node.mask).text
+    if not node.repeats:
+        return Printed(f"filter({tol}, {mask})")
+    most = None if node.length.hi is None else exact_div(node.length.hi, node.tol.type[0].shape[0])
+    if most is None:
+        refuse("T0904", "a `repeat` without a most is not printed as ToLang", node.span)
+    return Printed(f"repeat({tol}, {mask}, {writer.poly(most).text})")
 
 
 _CONDITIONS: Logic[Callable[[str], Printed], Printed] = Logic(
@@ -507,7 +516,7 @@ _FORMS: Mapping[type, Callable[[_Writer, Any], Printed]] = {
     ir.Convert: _Writer.convert,
     ir.Put: _put,
     ir.Filter: _filter,
-    ir.Length: _length,
+    ir.Length: lambda w, node: Printed(f"|1..{w.node(node.value).at(6)}|[1]"),
 }
 """The text of each kind of node."""
 

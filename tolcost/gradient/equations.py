@@ -121,11 +121,20 @@ class Equation(Struct, eq=False):
     """The innermost loop whose steps compute it."""
     is_state: bool = False
     """Whether it is what the loop carries from step to step."""
+    measured: Measured | None = None
+    """How data decides its length, if it has the places that a filter keeps, or is a length itself."""
 
     @property
     def loops(self) -> tuple[Loop, ...]:
         """The loops whose steps compute it, outermost first."""
         return () if self.loop is None else self.loop.around
+
+    @property
+    def lengths(self) -> set[Symbol]:
+        """The lengths of the domains in its definition."""
+        inside = walk(self.value) if self.value is not None else ()
+        domains = [self.domain, *(one.domain for one in inside if isinstance(one, (Reduction, Scattered)))]
+        return {symbol for domain in domains for extent in domain.extents for symbol in extent.free}
 
     @property
     def places(self) -> Nest:
@@ -135,6 +144,17 @@ class Equation(Struct, eq=False):
             return self.domain
         inner = self.domain.first(value.around).over(value.domain.coords, value.domain.extents)
         return inner.where(*value.domain.guards)
+
+
+class Measured(Struct, frozen=True, eq=False):
+    """A length that data decides: how many places a mask keeps, or a number.
+
+    ``repeats`` is as in a filter, and None for a number.
+    """
+
+    length: Symbol
+    of: ReadAt
+    repeats: bool | None = None
 
 
 class Static(Struct, frozen=True, eq=False):
@@ -172,22 +192,12 @@ class Apply(Struct, frozen=True, eq=False):
 
 
 class Choice(Struct, frozen=True, eq=False):
-    """One of two numbers by a condition on lengths and coordinates; only this one is computed."""
+    """One of two numbers by a condition on lengths and coordinates, or by a truth value that data decides.
 
-    condition: Cond
-    then: Expression
-    other: Expression
+    Only the number that is chosen is computed.
+    """
 
-    @property
-    def space(self) -> str:
-        """The space of both."""
-        return self.then.space
-
-
-class Chosen(Struct, frozen=True, eq=False):
-    """One of two numbers by a truth value that data decides; only this one is computed."""
-
-    condition: Expression
+    condition: Cond | Expression
     then: Expression
     other: Expression
 
@@ -267,7 +277,7 @@ class Scattered(Struct, frozen=True, eq=False):
     around: int = 0
 
 
-Expression: TypeAlias = Static | ReadAt | Apply | Choice | Chosen | InSpace | Reduction | Let | LetName
+Expression: TypeAlias = Static | ReadAt | Apply | Choice | InSpace | Reduction | Let | LetName
 
 
 def parts(expr: Expression | Scattered) -> tuple[Expression, ...]:
@@ -277,10 +287,9 @@ def parts(expr: Expression | Scattered) -> tuple[Expression, ...]:
             return tuple([index for index in expr.at if not isinstance(index, Poly)])
         case Apply():
             return expr.args
-        case Choice():
-            return expr.then, expr.other
-        case Chosen():
-            return expr.condition, expr.then, expr.other
+        case Choice(condition=condition):
+            by_data = () if isinstance(condition, Cond) else (condition,)
+            return (*by_data, expr.then, expr.other)
         case InSpace():
             return (expr.value,)
         case Reduction():
@@ -306,6 +315,8 @@ def walk(expr: Expression | Scattered) -> Iterator[Expression | Scattered]:
 
 def reads(array: Equation) -> Iterator[ReadAt]:
     """Yield what the definition of an array reads."""
+    if array.measured is not None:
+        return iter((array.measured.of,))
     return (part for part in walk(array.value) if isinstance(part, ReadAt)) if array.value else iter(())
 
 
@@ -320,11 +331,11 @@ def rebuilt(expr: Expression, change: Callable[[Expression], Expression], values
             return replace(expr, at=tuple(map(index, expr.at)))
         case Apply():
             return replace(expr, args=tuple(map(change, expr.args)))
-        case Choice():
-            condition = substitute_cond(expr.condition, values)
-            return Choice(condition, change(expr.then), change(expr.other))
-        case Chosen():
-            return Chosen(change(expr.condition), change(expr.then), change(expr.other))
+        case Choice(condition=condition):
+            sides = change(expr.then), change(expr.other)
+            if isinstance(condition, Cond):
+                return Choice(substitute_cond(condition, values), *sides)
+            return Choice(change(condition), *sides)
         case InSpace():
             return replace(expr, value=change(expr.value))
         case Let():
@@ -375,7 +386,7 @@ def where_chosen(value: Expression, sides: Iterable[tuple[Expression, bool]]) ->
     """Return a number where data makes some choices, each for its first or its other side; elsewhere 0."""
     zero = zero_of(value.space)
     for condition, is_first in sides:
-        value = Chosen(condition, value, zero) if is_first else Chosen(condition, zero, value)
+        value = Choice(condition, value, zero) if is_first else Choice(condition, zero, value)
     return value
 
 
@@ -416,7 +427,7 @@ def settled(expr: Expression, facts: tuple[Cond, ...]) -> Expression:
     if isinstance(expr, Reduction):
         inner = (*facts, *expr.domain.guards)
         return replace(expr, start=settled(expr.start, facts), body=settled(expr.body, inner))
-    if isinstance(expr, Choice):
+    if isinstance(expr, Choice) and isinstance(expr.condition, Cond):
         opposite = negate(expr.condition)
         if holds(expr.condition, facts):
             return settled(expr.then, facts)

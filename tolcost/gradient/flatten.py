@@ -37,11 +37,11 @@ from tolcost.diagnostics import NOWHERE, Span, refuse
 from tolcost.gradient.equations import (
     Apply,
     Choice,
-    Chosen,
     Equation,
     Expression,
     InSpace,
     Loop,
+    Measured,
     Nest,
     ReadAt,
     Reduction,
@@ -83,6 +83,8 @@ class Flat(Struct, frozen=True, eq=False):
     arrays: tuple[Equation, ...]
     inputs: Mapping[str, tuple[Equation, ...]]
     outputs: Mapping[str, tuple[Equation, ...]]
+    lengths: tuple[Equation, ...] = ()
+    """The arrays that define lengths by data, in order."""
 
 
 def flatten(program: Program, names: Iterable[str]) -> Flat:
@@ -96,7 +98,8 @@ def flatten(program: Program, names: Iterable[str]) -> Flat:
         output.name: tuple(work.output(view, output.name, output.span) for view in value)
         for output, value in zip(wanted, values, strict=True)
     }
-    return Flat(tuple(work.arrays), work.inputs, outputs)
+    lengths = tuple([array for array in work.arrays if array.measured is not None])
+    return Flat(tuple(work.arrays), work.inputs, outputs, lengths)
 
 
 class _Flattening(Struct, eq=False):
@@ -335,7 +338,7 @@ class _Flattening(Struct, eq=False):
         def picked(one: ElementView, two: ElementView, part: ir.Part) -> ElementView:
             def element(at: Subscripts) -> Expression:
                 both = (_cast(view.element(at), part.space) for view in (one, two))
-                return Chosen(condition, *both)
+                return Choice(condition, *both)
 
             return ElementView(part.shape, part.space, element, around)
 
@@ -631,12 +634,36 @@ _Rule: TypeAlias = Callable[[_Flattening, Any, Sequence[Views], Nest], Views]
 
 
 def _filter(work: _Flattening, node: ir.Filter, operands: Sequence[Views], around: Nest) -> Views:
+    """Return what a filter keeps: a read at the places that the mask keeps."""
     what = "repeat" if node.repeats else "filter"
-    refuse(UNKNOWN, f"a `{what}` by data has no derivative yet", node.span)
+    if around.coords or work.chosen:
+        message = f"a `{what}` by data has no derivative yet inside of a map, a loop or a choice"
+        refuse(UNKNOWN, message, node.span)
+    tol, (mask,) = operands
+    marks = work.lay_out(mask, "mask", node.span)
+    domain = _range_over((atom(node.length),))
+    measured = Measured(node.length, ReadAt(marks, domain.at), node.repeats)
+    places = Equation("places", "N", domain, span=node.span, measured=measured)
+    work.arrays.append(places)
+
+    def kept(view: ElementView, part: ir.Part) -> ElementView:
+        def element(at: Subscripts) -> Expression:
+            return work.element(view, (ReadAt(places, at[:1]), *at[1:]), node.span)
+
+        return ElementView(part.shape, part.space, element, around)
+
+    return tuple(map(kept, tol, node.type))
 
 
 def _length(work: _Flattening, node: ir.Length, operands: Sequence[Views], around: Nest) -> Views:
-    refuse(UNKNOWN, "a range whose ends data decides has no derivative yet", node.span)
+    if around.coords or work.chosen:
+        message = "a range whose ends data decides has no derivative yet inside of a map, a loop or a choice"
+        refuse(UNKNOWN, message, node.span)
+    number = work.lay_out(operands[0][0], "length", node.span)
+    measured = Measured(node.length, ReadAt(number, ()))
+    made = Equation("length", number.space, Nest(), span=node.span, measured=measured)
+    work.arrays.append(made)
+    return (_number(ReadAt(made, ()), made.space, around),)
 
 
 def _embed(work: _Flattening, node: ir.Embed, operands: Sequence[Views], around: Nest) -> Views:

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from tolcost.algebra import ONE, Poly, substitute
+from tolcost.algebra import ONE, Cond, Poly, substitute
 from tolcost.diagnostics import refuse
 from tolcost.gradient.equations import (
     Apply,
-    Chosen,
+    Choice,
     Equation,
     Expression,
     ReadAt,
@@ -57,9 +57,9 @@ def _inside(expr: Expression, may_be: bool, left_out: set[Equation]) -> Expressi
             refuse("T0900", message, expr.span)
         nearest = [_nearest(index, extent) for index, extent in zip(expr.at, ends, strict=True)]
         return replace(expr, at=tuple(nearest))
-    if isinstance(expr, Chosen):
+    if isinstance(expr, Choice) and not isinstance(expr.condition, Cond):
         condition = _inside(expr.condition, may_be, left_out)
-        return Chosen(condition, *(_inside(side, True, left_out) for side in (expr.then, expr.other)))
+        return Choice(condition, *(_inside(side, True, left_out) for side in (expr.then, expr.other)))
     if isinstance(expr, Apply) and expr.function == "where":
         condition, *sides = expr.args
         kept = [_inside(side, True, left_out) for side in sides]
@@ -72,7 +72,9 @@ def _inside(expr: Expression, may_be: bool, left_out: set[Equation]) -> Expressi
 
 def _chooses(expr: Expression | Scattered) -> bool:
     """Whether data may leave out a part of an expression."""
-    return isinstance(expr, Chosen) or (isinstance(expr, Apply) and expr.function == "where")
+    if isinstance(expr, Choice):
+        return not isinstance(expr.condition, Cond)
+    return isinstance(expr, Apply) and expr.function == "where"
 
 
 def _nearest(index: Poly | Expression, extent: Poly) -> Poly | Expression:

@@ -12,7 +12,8 @@ import json
 import math
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ import numpy as np
 import torch
 from msgspec import Struct
 
+from tolcost.algebra import Symbol
 from tolcost.atoms.kit import program_symbols
+from tolcost.atoms.lengths import check_conditions
 from tolcost.atoms.nodes import Program
 from tolcost.atoms.unroll import (
     Atom,
@@ -49,9 +52,11 @@ FOLDERS = (
     "examples", "circuits", "families", "matlang", "motifs", "optimizers", "paper/section5", "polybench",
     "tensors", "textbook", "haskell", "relational",
 )  # fmt: skip
-LENGTHS = ([3] * 30, [2, 3, 4, 5] * 8, [4] * 30, [5, 4, 3, 2] * 8, [2] * 30, [8, 4, 2] * 10, [1] * 30)
-"""Lengths that are tried, until a program admits two of them."""
-SECONDS_EACH = 60
+LENGTHS = ([3] * 30, [2, 3, 4, 5] * 8, [4] * 30, [5, 4, 3, 2] * 8, [2] * 30, [8, 4, 2] * 10)
+"""Lengths that are tried first, until a program admits two of them."""
+DRAWN, TRIED = 3000, 40
+"""How many lengths are drawn after that, and how many of them are tried, the smallest first."""
+SECONDS_EACH = 120
 MOST_ATOMS = 30_000
 NEAR = 1e-6
 
@@ -190,21 +195,31 @@ class Found(Struct, frozen=True):
     counts: str | None
 
 
-def _small(array: np.ndarray) -> np.ndarray:
-    """Bring whole numbers into 1 and 2, which are places of most arrays, counted from 0 or from 1."""
-    return 1 + array % 2 if array.dtype.kind == "i" else array
+def _small(array: np.ndarray, first: int) -> np.ndarray:
+    """Bring whole numbers into two values, which are places of most arrays, counted from 0 or from 1."""
+    return first + array % 2 if array.dtype.kind == "i" else array
+
+
+def _first_run(program: Program, drawn: Mapping[str, Value], dims: Mapping[str, int]) -> tuple[Any, ...]:
+    """Return inputs at which a program runs, as drawn or with small numbers; its lengths; and the run."""
+    for first in (None, 1, 0):
+        arrays = dict(drawn)
+        if first is not None:  # as drawn, whole numbers are places of nothing
+            arrays = {name: tuple(_small(part, first) for part in parts) for name, parts in drawn.items()}
+        lengths = dict(lengths_by_name(program, arrays, dims))
+        try:
+            return arrays, lengths, run_vectorised(program, arrays, lengths)
+        except Rejected:
+            if first == 0:
+                raise
+    raise AssertionError
 
 
 def compared(program: Program, made: Program, dims: Mapping[str, int]) -> Found:
     """Compare the gradients of a program at random inputs with those of PyTorch."""
     known = {symbol.name for symbol in program_symbols(program)}
-    arrays = random_inputs(program, {name: n for name, n in dims.items() if name in known})
-    lengths = dict(lengths_by_name(program, arrays, dims))
-    try:
-        plain = run_vectorised(program, arrays, lengths)
-    except Rejected:  # whole numbers that are places of nothing
-        arrays = {name: tuple(map(_small, parts)) for name, parts in arrays.items()}
-        plain = run_vectorised(program, arrays, lengths)
+    drawn = random_inputs(program, {name: n for name, n in dims.items() if name in known})
+    arrays, lengths, plain = _first_run(program, drawn, dims)
     rng = np.random.default_rng(0)
     adjoints = {
         needed.name: rng.uniform(
@@ -310,9 +325,8 @@ def held(path: Path) -> dict[str, Any]:
     made, _ = derived(program)
     near = 1e-4 if is_coarse(program) else NEAR
     row: dict[str, Any] = {"shapes": 0, "error": 0.0}
-    symbols = tuple(program.symbols)
-    for lengths in LENGTHS[: len(LENGTHS) if symbols else 1]:
-        dims = {symbol.name: n for symbol, n in zip(symbols, lengths, strict=False)}
+    row |= {} if _open_lengths(program) else {"fixed": True}
+    for dims in lengths_for(program):
         try:
             found = with_deep_stack(lambda dims=dims: compared(program, made, dims))
         except Unsteady:
@@ -331,6 +345,34 @@ def held(path: Path) -> dict[str, Any]:
     if row["shapes"]:
         row.pop("refused", None)
     return row
+
+
+def lengths_for(program: Program) -> Iterator[dict[str, int]]:
+    """Yield lengths to try: patterns, and then small ones at which the conditions of the program hold."""
+    symbols = _open_lengths(program)
+    if not symbols:
+        yield {}
+        return
+    for lengths in LENGTHS:
+        yield {symbol.name: n for symbol, n in zip(program.symbols, lengths, strict=False)}
+    rng, names = np.random.default_rng(0), [symbol.name for symbol in symbols]
+    drawn = {tuple(map(int, rng.integers(1, 2 + k % 4, len(symbols)))) for k in range(DRAWN)}
+    fitting = (one for one in sorted(drawn, key=lambda one: (sum(one), one)) if _fits(program, symbols, one))
+    for lengths in islice(fitting, TRIED):
+        yield dict(zip(names, lengths, strict=True))
+
+
+def _open_lengths(program: Program) -> list[Symbol]:
+    return [symbol for symbol in program_symbols(program) if symbol.kind not in ("coord", "data")]
+
+
+def _fits(program: Program, symbols: Sequence[Symbol], lengths: Sequence[int]) -> bool:
+    """Tell whether the conditions of a program hold at lengths, as far as these decide them."""
+    try:
+        check_conditions(program.conditions, dict(zip(symbols, lengths, strict=True)))
+    except Rejected:
+        return False
+    return True
 
 
 def _expired(*_: object) -> None:
