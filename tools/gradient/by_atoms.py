@@ -36,7 +36,7 @@ from tolcost.atoms.unroll import (
 )
 from tolcost.catalogue.conformance import count_difference
 from tolcost.cli.analyze import Request, lowered
-from tolcost.cost import count
+from tolcost.cost import Counts, count
 from tolcost.diagnostics import Rejected
 from tolcost.execute import Execution, run_vectorised
 from tolcost.execute.functions import apply_checked
@@ -56,7 +56,8 @@ LENGTHS = ([3] * 30, [2, 3, 4, 5] * 8, [4] * 30, [5, 4, 3, 2] * 8, [2] * 30, [8,
 """Lengths that are tried first, until a program admits two of them."""
 DRAWN, TRIED = 3000, 40
 """How many lengths are drawn after that, and how many of them are tried, the smallest first."""
-SECONDS_EACH = 120
+SECONDS_EACH = 60
+"""What the derivation may take, and then each point."""
 MOST_ATOMS = 30_000
 NEAR = 1e-6
 
@@ -215,7 +216,7 @@ def _first_run(program: Program, drawn: Mapping[str, Value], dims: Mapping[str, 
     raise AssertionError
 
 
-def compared(program: Program, made: Program, dims: Mapping[str, int]) -> Found:
+def compared(program: Program, made: Program, counts: Counts, dims: Mapping[str, int]) -> Found:
     """Compare the gradients of a program at random inputs with those of PyTorch."""
     known = {symbol.name for symbol in program_symbols(program)}
     drawn = random_inputs(program, {name: n for name, n in dims.items() if name in known})
@@ -243,7 +244,7 @@ def compared(program: Program, made: Program, dims: Mapping[str, int]) -> Found:
         again, _ = _theirs(program, nearby, there, adjoints, lengths)
         if _largest(again, theirs) > NEAR:
             raise Unsteady
-    return Found(error, count_difference(count(made), here))
+    return Found(error, count_difference(counts, here))
 
 
 class Unsteady(Exception):
@@ -323,12 +324,17 @@ def held(path: Path) -> dict[str, Any]:
     """Return what came of a program: at how many lengths it is held, and why at no others."""
     program = lowered(str(path), Request()).program
     made, _ = derived(program)
+    counts = count(made)
     near = 1e-4 if is_coarse(program) else NEAR
     row: dict[str, Any] = {"shapes": 0, "error": 0.0}
     row |= {} if _open_lengths(program) else {"fixed": True}
     for dims in lengths_for(program):
+        signal.alarm(SECONDS_EACH)
         try:
-            found = with_deep_stack(lambda dims=dims: compared(program, made, dims))
+            found = with_deep_stack(lambda dims=dims: compared(program, made, counts, dims))
+        except TimeoutError:
+            row.setdefault("refused", "too slow")
+            continue
         except Unsteady:
             row.setdefault("refused", "PyTorch's own gradients jump there")
             continue
