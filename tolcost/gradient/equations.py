@@ -37,6 +37,7 @@ from tolcost.algebra import (
     the_symbol,
 )
 from tolcost.algebra.conditions import conjuncts, symbols_of_cond
+from tolcost.atoms.kit import constant_symbols
 from tolcost.atoms.nodes import Charge, Constant, Node
 from tolcost.diagnostics import NOWHERE, Span
 from tolcost.spaces import Bounds
@@ -131,10 +132,24 @@ class Equation(Struct, eq=False):
 
     @property
     def lengths(self) -> set[Symbol]:
-        """The lengths of the domains in its definition."""
-        inside = walk(self.value) if self.value is not None else ()
-        domains = [self.domain, *(one.domain for one in inside if isinstance(one, (Reduction, Scattered)))]
-        return {symbol for domain in domains for extent in domain.extents for symbol in extent.free}
+        """The lengths, and coordinates, in its domain and its definition."""
+        forms: list[Constant] = [*self.domain.extents, *self.domain.guards]
+        for part in walk(self.value) if self.value is not None else ():
+            match part:
+                case Static(value=value):
+                    forms.append(value)
+                case ReadAt():
+                    forms += [index for index in part.at if isinstance(index, Poly)]
+                case Choice(condition=condition) if isinstance(condition, Cond):
+                    forms.append(condition)
+                case Reduction(domain=domain):
+                    forms += [*domain.extents, *domain.guards]
+                case Scattered(domain=domain):
+                    forms += [*domain.extents, *domain.guards]
+                    forms += [index for index in part.at if isinstance(index, Poly)]
+                case _:
+                    pass
+        return {symbol for form in forms for symbol in constant_symbols(form)}
 
     @property
     def places(self) -> Nest:

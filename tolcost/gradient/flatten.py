@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tolcost.algebra import (
+    ONE,
     TRUE,
     Cond,
     Poly,
@@ -22,17 +23,19 @@ from tolcost.algebra import (
     atom,
     conj,
     coordinate,
+    data_symbol,
     eq,
     ge,
     negate,
+    only_symbol,
     product_of,
     substitute,
     substitute_cond,
     the_symbol,
 )
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import Bindings, is_fixed, schedule, static_condition
-from tolcost.atoms.nodes import Node, Program, Var
+from tolcost.atoms.kit import Bindings, is_fixed, numeric_type, schedule, static_condition
+from tolcost.atoms.nodes import Block, Node, Program, Var
 from tolcost.diagnostics import NOWHERE, Span, refuse
 from tolcost.gradient.equations import (
     Apply,
@@ -98,6 +101,10 @@ def flatten(program: Program, names: Iterable[str]) -> Flat:
         output.name: tuple(work.output(view, output.name, output.span) for view in value)
         for output, value in zip(wanted, values, strict=True)
     }
+    for array in work.arrays:
+        if not array.lengths.isdisjoint(work.longest):
+            message = "a length that data decides has no derivative yet inside of a map, but as the end of a fold"
+            refuse(UNKNOWN, message, array.span)
     lengths = tuple([array for array in work.arrays if array.measured is not None])
     return Flat(tuple(work.arrays), work.inputs, outputs, lengths)
 
@@ -113,6 +120,9 @@ class _Flattening(Struct, eq=False):
     chosen: tuple[tuple[Expression, bool, Nest], ...] = ()
     """The choices by data around, the innermost first: whether this is the first side, and where."""
     outputs: set[Equation] = field(default_factory=set)
+    in_loop: bool = False
+    longest: dict[Symbol, tuple[Symbol, Var]] = field(default_factory=dict)
+    """For a length that data decides at every coordinate around, the largest of them, and its number there."""
 
     # ---- blocks and arrays -----------------------------------------------------------------
 
@@ -368,6 +378,7 @@ class _Flattening(Struct, eq=False):
         )
 
     def fold(self, node: ir.Fold, operands: Sequence[Views], around: Nest) -> Views:
+        node = self.over_longest(node)
         steps = None if node.ends is not None else steps_of(node)
         if steps is None:
             return self.loop(node, operands[0], around)
@@ -376,6 +387,21 @@ class _Flattening(Struct, eq=False):
         return tuple(
             self.reduced(node, step, start, around) for step, start in zip(steps, operands[0], strict=True)
         )
+
+    def over_longest(self, node: ir.Fold) -> ir.Fold:
+        """Return a fold over a range by data as one over the longest of them: further steps do nothing."""
+        accumulator, extents, body = node.accumulator, list(node.extents), node.body
+        for k, (coord, extent) in enumerate(zip(node.coords, node.extents, strict=True)):
+            length = only_symbol(extent)
+            if length is None or length not in self.longest:
+                continue
+            longest, var = self.longest[length]
+            extents[k] = atom(longest)
+            here = ir.Number(atom(coord), var.type, node.span)
+            inside = ir.Lambda("le", (here, ir.Ref(var, var.type)), "Z", numeric_type("B"), "data", node.span)
+            same = Block((), ir.Ref(accumulator, accumulator.type))
+            body = Block((), ir.Select(inside, body, same, accumulator.type, node.span))
+        return node if body is node.body else replace(node, extents=tuple(extents), body=body)
 
     def loop(self, node: ir.Fold, start: Views, around: Nest) -> Views:
         """Return what a loop ends with that carries a state from step to step.
@@ -418,8 +444,10 @@ class _Flattening(Struct, eq=False):
             )
 
         self.values[node.accumulator] = tuple(map(carried, states, node.accumulator.type))
-        first = len(self.arrays)
+        first, in_loop = len(self.arrays), self.in_loop
+        self.in_loop = True
         found = self.inside(node.body, inner)
+        self.in_loop = in_loop
         made = [
             array for array in self.arrays[first:] if array.domain.coords[: len(inner.coords)] == inner.coords
         ]
@@ -636,8 +664,8 @@ _Rule: TypeAlias = Callable[[_Flattening, Any, Sequence[Views], Nest], Views]
 def _filter(work: _Flattening, node: ir.Filter, operands: Sequence[Views], around: Nest) -> Views:
     """Return what a filter keeps: a read at the places that the mask keeps."""
     what = "repeat" if node.repeats else "filter"
-    if around.coords or work.chosen:
-        message = f"a `{what}` by data has no derivative yet inside of a map, a loop or a choice"
+    if around.coords:
+        message = f"a `{what}` by data has no derivative yet inside of a map or a loop"
         refuse(UNKNOWN, message, node.span)
     tol, (mask,) = operands
     marks = work.lay_out(mask, "mask", node.span)
@@ -656,14 +684,22 @@ def _filter(work: _Flattening, node: ir.Filter, operands: Sequence[Views], aroun
 
 
 def _length(work: _Flattening, node: ir.Length, operands: Sequence[Views], around: Nest) -> Views:
-    if around.coords or work.chosen:
-        message = "a range whose ends data decides has no derivative yet inside of a map, a loop or a choice"
+    if work.in_loop:
+        message = "a range whose ends data decides has no derivative yet inside of a loop that carries a state"
         refuse(UNKNOWN, message, node.span)
-    number = work.lay_out(operands[0][0], "length", node.span)
-    measured = Measured(node.length, ReadAt(number, ()))
+    number, length = work.lay_out(operands[0][0], "length", node.span), node.length
+    here = _number(ReadAt(number, around.at), number.space, around)
+    if around.coords:
+        length, var = the_symbol(data_symbol(f"{length.name}_most", 0, None)), Var("length", node.type)
+        work.longest[node.length], work.values[var] = (length, var), (here,)
+        space, (inner, values) = number.space, around.fresh()
+        at = tuple([substitute(index, values) for index in around.at])
+        most = Reduction("max", inner, Static(ONE * 0, space), ReadAt(number, at), space, space, node.span)
+        number = work.array("longest", Nest(), most, space, node.span)
+    measured = Measured(length, ReadAt(number, ()))
     made = Equation("length", number.space, Nest(), span=node.span, measured=measured)
     work.arrays.append(made)
-    return (_number(ReadAt(made, ()), made.space, around),)
+    return (here,)
 
 
 def _embed(work: _Flattening, node: ir.Embed, operands: Sequence[Views], around: Nest) -> Views:

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from msgspec import Struct
 
-from tolcost.algebra import Symbol
+from tolcost.algebra import Symbol, evaluate, total_of
 from tolcost.atoms.kit import program_symbols
 from tolcost.atoms.lengths import check_conditions
 from tolcost.atoms.nodes import Program
@@ -58,7 +58,8 @@ DRAWN, TRIED = 3000, 40
 """How many lengths are drawn after that, and how many of them are tried, the smallest first."""
 SECONDS_EACH = 60
 """What the derivation may take, and then each point."""
-MOST_ATOMS = 30_000
+MOST_ATOMS, MOST_RUN = 30_000, 1_000_000
+"""The most atoms that PyTorch computes, and the most that a run of gradients does."""
 NEAR = 1e-6
 
 Value = tuple[np.ndarray, ...]
@@ -329,6 +330,9 @@ def held(path: Path) -> dict[str, Any]:
     row: dict[str, Any] = {"shapes": 0, "error": 0.0}
     row |= {} if _open_lengths(program) else {"fixed": True}
     for dims in lengths_for(program):
+        if _is_large(counts, dims):
+            row.setdefault("refused", "too slow")
+            continue
         signal.alarm(SECONDS_EACH)
         try:
             found = with_deep_stack(lambda dims=dims: compared(program, made, counts, dims))
@@ -366,6 +370,13 @@ def lengths_for(program: Program) -> Iterator[dict[str, int]]:
     fitting = (one for one in sorted(drawn, key=lambda one: (sum(one), one)) if _fits(program, symbols, one))
     for lengths in islice(fitting, TRIED):
         yield dict(zip(names, lengths, strict=True))
+
+
+def _is_large(counts: Counts, dims: Mapping[str, int]) -> bool:
+    """Tell whether a run takes too long at lengths, as far as these decide it."""
+    total = total_of(counts.atoms.values())
+    known = {symbol: dims[symbol.name] for symbol in total.free if symbol.name in dims}
+    return known.keys() == total.free and evaluate(total, known) > MOST_RUN
 
 
 def _open_lengths(program: Program) -> list[Symbol]:
