@@ -222,7 +222,7 @@ class Emitting(Struct, eq=False):
             inner.append((var, node))
             at.append(ir.Ref(var, node.type))
         carried: Node = ir.Ref(accumulator, type_) if domain.coords else start
-        term = self.node(restated(value.body, values), inner)
+        term = self.node(settled(restated(value.body, values), ()), inner)
         if value.adds:
             old = ir.Member(carried, tuple(at), kind, value.span)
             term = ir.Lambda("add", (old, term), value.within, kind, "data", value.span)

@@ -16,7 +16,8 @@ further. Expressions are trees: no part of one is shared.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import TypeAlias, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -437,18 +438,36 @@ def all_of(conditions: Iterable[Cond]) -> Cond:
     return conj(*conditions)
 
 
-def settled(expr: Expression, facts: tuple[Cond, ...]) -> Expression:
-    """Return an expression without the choices that facts about lengths and coordinates decide."""
-    if isinstance(expr, Reduction):
-        inner = (*facts, *expr.domain.guards)
-        return replace(expr, start=settled(expr.start, facts), body=settled(expr.body, inner))
-    if isinstance(expr, Choice) and isinstance(expr.condition, Cond):
-        opposite = negate(expr.condition)
-        if holds(expr.condition, facts):
-            return settled(expr.then, facts)
-        if holds(opposite, facts):
-            return settled(expr.other, facts)
-        condition = conj(*unproved(conjuncts([expr.condition]), facts))
-        then = settled(expr.then, (*facts, condition))
-        return Choice(condition, then, settled(expr.other, (*facts, opposite)))
-    return rebuilt(expr, lambda part: settled(part, facts), {})
+Decided: TypeAlias = Mapping["tuple[Equation, Subscripts]", bool]
+"""Truth values that data decides, by where they are read."""
+
+
+def settled(expr: Expression, facts: tuple[Cond, ...], decided: Decided = MappingProxyType({})) -> Expression:
+    """Return an expression without the choices that facts, or choices around them, decide."""
+
+    def part_settled(part: Expression) -> Expression:
+        return settled(part, facts, decided)
+
+    match expr:
+        case Reduction():
+            inner = (*facts, *expr.domain.guards)
+            return replace(expr, start=part_settled(expr.start), body=settled(expr.body, inner, decided))
+        case Choice(condition=ReadAt(array=array, at=at)):
+            if (array, at) in decided:
+                return part_settled(expr.then if decided[array, at] else expr.other)
+            sides = [
+                settled(side, facts, {**decided, (array, at): is_first})
+                for side, is_first in ((expr.then, True), (expr.other, False))
+            ]
+            return Choice(part_settled(cast(ReadAt, expr.condition)), *sides)
+        case Choice(condition=condition) if isinstance(condition, Cond):
+            opposite = negate(condition)
+            if holds(condition, facts):
+                return part_settled(expr.then)
+            if holds(opposite, facts):
+                return part_settled(expr.other)
+            condition = conj(*unproved(conjuncts([condition]), facts))
+            then = settled(expr.then, (*facts, condition), decided)
+            return Choice(condition, then, settled(expr.other, (*facts, opposite), decided))
+        case _:
+            return rebuilt(expr, part_settled, {})

@@ -103,7 +103,7 @@ def flatten(program: Program, names: Iterable[str]) -> Flat:
     }
     for array in work.arrays:
         if not array.lengths.isdisjoint(work.longest):
-            message = "a length that data decides has no derivative yet inside of a map, but as the end of a fold"
+            message = "a length by data has no derivative yet inside of a map, but as the end of a fold"
             refuse(UNKNOWN, message, array.span)
     lengths = tuple([array for array in work.arrays if array.measured is not None])
     return Flat(tuple(work.arrays), work.inputs, outputs, lengths)
@@ -122,7 +122,7 @@ class _Flattening(Struct, eq=False):
     outputs: set[Equation] = field(default_factory=set)
     in_loop: bool = False
     longest: dict[Symbol, tuple[Symbol, Var]] = field(default_factory=dict)
-    """For a length that data decides at every coordinate around, the largest of them, and its number there."""
+    """For a length that data decides at each place: the largest of them, and its number there."""
 
     # ---- blocks and arrays -----------------------------------------------------------------
 
@@ -685,7 +685,7 @@ def _filter(work: _Flattening, node: ir.Filter, operands: Sequence[Views], aroun
 
 def _length(work: _Flattening, node: ir.Length, operands: Sequence[Views], around: Nest) -> Views:
     if work.in_loop:
-        message = "a range whose ends data decides has no derivative yet inside of a loop that carries a state"
+        message = "a range whose ends data decides has no derivative yet in a loop that carries a state"
         refuse(UNKNOWN, message, node.span)
     number, length = work.lay_out(operands[0][0], "length", node.span), node.length
     here = _number(ReadAt(number, around.at), number.space, around)

@@ -55,8 +55,8 @@ def _inside(expr: Expression, may_be: bool, left_out: set[Equation]) -> Expressi
         if any(not extent.free.isdisjoint(by_data) for extent in domain.extents):
             message = "a read that may be outside has no derivative yet where data decides a range's length"
             refuse("T0900", message, expr.span)
-        nearest = [_nearest(index, extent) for index, extent in zip(expr.at, ends, strict=True)]
-        return replace(expr, at=tuple(nearest))
+        at = [index if isinstance(index, Poly) else _inside(index, True, left_out) for index in expr.at]
+        return replace(expr, at=tuple([_nearest(*pair) for pair in zip(at, ends, strict=True)]))
     if isinstance(expr, Choice) and not isinstance(expr.condition, Cond):
         condition = _inside(expr.condition, may_be, left_out)
         return Choice(condition, *(_inside(side, True, left_out) for side in (expr.then, expr.other)))
