@@ -37,6 +37,32 @@ PROGRAMS = {
     "a state for each number": (
         "y := map(tol[n], reduce(2..k[i], (a, e) => sin(a * w[e % m + 1]), x[i]), [i])\n"
     ),
+    "a range of ranges": (
+        "inner(i) = reduce(1..k[1], (b, q) => b * w[q % m + 1], x[i])\n"
+        "y := map(tol[n], reduce(1..k[i], (a, e) => a + inner(i), 0), [i])\n"
+    ),
+    "ranges in a loop": (
+        "inner(t, i) = reduce(1..k[i], (a, e) => sin(a * w[e % m + 1]), t + x[i])\n"
+        "y := reduce(tol[n], (t, z) => inner(t, i), 0.5, [i])\n"
+    ),
+    "ranges in a choice in a loop": (
+        "y := reduce(tol[n], (t, z) => choose(t > 0.4, reduce(1..k[i], (a, e) => sin(a * w[e % m + 1]), t),"
+        " t + x[i]), 0.5, [i])\n"
+    ),
+    "a loop that data ends": "y := while((z) => z > 0.1 * x[1], (z) => z * z * w[1], 0.9)\n",
+    "a loop that data ends, of rows": (
+        "y := while((z) => reduce(z, add, 0) > 0.1 * x[1], (z, t) => map(z, sqr(*) * w[i] / t, [i]), w)\n"
+    ),
+    "a loop that data ends for each number": (
+        "y := map(x, (a) => while((z) => abs(z * z - a) > 0.001, (z) => (z + a / z) / 2, a))\n"
+    ),
+    "so many turns at most": (
+        "turn(s, i) = (s[1]' * w[1], s[2]' + s[1]' * x[i])\n"
+        "y := map(tol[n], while((s) => s[1]' > 0.001, (s) => turn(s, i), (x[i], 0.1), i)[2]', [i])\n"
+    ),
+    "a loop that data ends in a loop": (
+        "y := reduce(tol[n], (t, z) => t + while((z) => z > x[i], (z) => z * w[1] / 2, t + 2), 0.5, [i])\n"
+    ),
     "a sum in a choice": (
         "y := map(x, choose(* > 0.5, reduce(1..k[i], (a, e) => a * w[e % m + 1], *), sqr(*)), [i])\n"
     ),
@@ -86,11 +112,6 @@ def test_what_a_filter_costs_backward() -> None:
     "text,said",
     [
         ("y := map(tol[n], reduce(filter(x, map(x, * > x[i])), add, 0), [i])\n", "inside of a map or a loop"),
-        (
-            "y := reduce(tol[n], (t, z) => reduce(1..k[i], (a, e) => sin(a), t), 0.5, [i])\n",
-            "in a loop that carries a state",
-        ),
-        ("y := while((z) => z > x[1], (z) => z * z, 0.9)\n", "a loop that data ends"),
         ("y := map(tol[n], reduce(1..k[i], (a, e) => a + k[i] * x[i], 0) / |1..k[i]|[1], [i])\n", "length"),
     ],
 )

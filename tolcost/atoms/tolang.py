@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tolcost.algebra import (
+    LARGEST_LENGTH,
     And,
     Cond,
     Eq,
@@ -40,7 +41,7 @@ from tolcost.algebra import (
 from tolcost.algebra.poly import UNIT, affine_parts
 from tolcost.algebra.walk import Rule, RuleTable
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import defined_length, program_symbols
+from tolcost.atoms.kit import defined_length, program_nodes, program_symbols
 from tolcost.atoms.nodes import Block, Condition, Constant, Node, Program, Type, Var
 from tolcost.diagnostics import Source, refuse
 from tolcost.elementary import FUNCTIONS, INFIX
@@ -101,7 +102,7 @@ class _Writer(Struct):
         used = program_symbols(replace(program, conditions=(), symbols=()))
         lengths = [s for s in used if s.kind != "coord"]
         given = {s for one in program.inputs for part in one.type for n in part.shape for s in n.free}
-        defined = {defined_length(node) for _, node in program.bindings}
+        defined = set(map(defined_length, program_nodes(program)))
         for symbol in sorted(lengths, key=lambda s: s.key):
             if symbol.kind == "data" and symbol not in given:
                 if symbol in defined:
@@ -130,12 +131,16 @@ class _Writer(Struct):
                 printed.add(name)
                 lines.append(f"{name} := {self.kept(node)}")
             self.names[var] = name
-            if isinstance(node, (ir.Filter, ir.Length)):
-                self.symbols.setdefault(node.length, f"|{name}|[1]" if node.type[0].shape else name)
+            self.note_length(node, name)
         for out in program.outputs:
             if outputs[out.name] not in printed:
                 lines.append(f"{outputs[out.name]} := {self.kept(out.node)}")
         return "\n".join(lines) + "\n"
+
+    def note_length(self, node: Node, name: str) -> None:
+        """Note how the length that a node defines is written, if it has no name of its own."""
+        if isinstance(node, (ir.Filter, ir.Length)):
+            self.symbols.setdefault(node.length, f"|{name}|[1]" if node.type[0].shape else name)
 
     def declared(self, program: Program) -> list[str]:
         """Return the declarations of lengths that inputs do not say all of, of list spaces, and of inputs."""
@@ -193,8 +198,9 @@ class _Writer(Struct):
         rows = []
         for var, node in block.bindings:
             text = self.node(node).text
-            self.names[var] = self.fresh(var.name)
-            rows.append(f"{self.names[var]} = {text}")
+            name = self.names[var] = self.fresh(var.name)
+            rows.append(f"{name} = {text}")
+            self.note_length(node, name)
         rows.append(self.node(block.result).text)
         self.taken = before
         return Printed(f"{{ {'; '.join(rows)} }}".replace("; ", "\n"))
@@ -221,7 +227,7 @@ class _Writer(Struct):
     def fold(self, node: ir.Fold) -> Printed:
         """Return a ``reduce`` over a range."""
         if node.ends is not None:
-            refuse("T0904", "a loop that data ends is not printed as ToLang", node.span)
+            return self.ended_by_data(node)
         before = set(self.taken)
         start = self.node(node.start).text
         coords, extents = list(node.coords), list(node.extents)
@@ -235,6 +241,18 @@ class _Writer(Struct):
         body = self.block(node.body).text
         self.taken = before
         return Printed(f"reduce({domain}, ({carried}, {element}) => {body}, {start}, [{', '.join(names)}])")
+
+    def ended_by_data(self, node: ir.Fold) -> Printed:
+        """Return a ``while``: the first component of what is carried says whether there is another turn."""
+        before = set(self.taken)
+        start, (turn,) = self.node(node.start).text, self.bound(node.coords)
+        carried = self.fresh(self.free_letter("a", "atrc"))
+        self.names[node.accumulator] = carried
+        body = self.block(node.body).text
+        self.taken = before
+        most = node.ends.hi if node.ends is not None else None
+        limit = "" if most is None or most.constant == LARGEST_LENGTH else f", {self.poly(most).text}"
+        return Printed(f"while(({carried}) => {carried}[1]', ({carried}, {turn}) => {body}, {start}{limit})")
 
     def nested(self, node: ir.Fold, split: int) -> Printed:
         """Return a ``reduce`` inside of another one, for a range that depends on coordinates before it."""

@@ -16,6 +16,7 @@ from tolcost.gradient.emit import emit, packed
 from tolcost.gradient.equations import Equation, ReadAt, Static
 from tolcost.gradient.flatten import Flat, family, flatten
 from tolcost.gradient.fusion import fuse, needed
+from tolcost.gradient.longest import needed_bindings
 from tolcost.gradient.reverse import is_real, reverse
 
 
@@ -101,7 +102,7 @@ def derive(program: Program, wanted: GradientRequest | None = None) -> Derivativ
     derived = Program(
         f"{program.name}_grad",
         used,
-        emitted.bindings,
+        (*needed_bindings(program, bound), *emitted.bindings),
         tuple(results),
         program.conditions,
         _symbols(program, used),

@@ -101,8 +101,8 @@ class Emitting(Struct, eq=False):
         return ir.Ref(var, node.type)
 
     def given(self, array: Equation, node: Node) -> Node:
-        """Return the node of what is given: an input or a table, or a component of one."""
-        if isinstance(node, ir.Table):
+        """Return the node of what is given: an input or another node, or a component of one."""
+        if not isinstance(node, ir.Input):
             found = self.tables.get(node)
             if found is None:
                 found = self.tables[node] = self.bound(array.name, node)

@@ -15,7 +15,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tolcost.algebra import (
-    ONE,
     TRUE,
     Cond,
     Poly,
@@ -59,6 +58,7 @@ from tolcost.gradient.equations import (
     where_chosen,
 )
 from tolcost.gradient.inversion import largest
+from tolcost.gradient.longest import longest
 from tolcost.gradient.places import digits, linear, reshaped
 from tolcost.gradient.steps import FoldStep, PutStep, harmless, steps_of
 from tolcost.spaces import ALL, bounds_of, join_spaces, kind_of
@@ -92,7 +92,7 @@ class Flat(Struct, frozen=True, eq=False):
 
 def flatten(program: Program, names: Iterable[str]) -> Flat:
     """Make equations of the named outputs of a program."""
-    work = _Flattening(program.name)
+    work = _Flattening(program)
     for needed in program.inputs:
         work.given(needed)
     wanted = [output for output in program.outputs if output.name in set(names)]
@@ -112,7 +112,7 @@ def flatten(program: Program, names: Iterable[str]) -> Flat:
 class _Flattening(Struct, eq=False):
     """The arrays made so far, and the values of variables."""
 
-    name: str
+    program: Program
     arrays: list[Equation] = field(default_factory=list)
     inputs: dict[str, tuple[Equation, ...]] = field(default_factory=dict)
     values: dict[Var, Views] = field(default_factory=dict)
@@ -120,7 +120,6 @@ class _Flattening(Struct, eq=False):
     chosen: tuple[tuple[Expression, bool, Nest], ...] = ()
     """The choices by data around, the innermost first: whether this is the first side, and where."""
     outputs: set[Equation] = field(default_factory=set)
-    in_loop: bool = False
     longest: dict[Symbol, tuple[Symbol, Var]] = field(default_factory=dict)
     """For a length that data decides at each place: the largest of them, and its number there."""
 
@@ -379,7 +378,7 @@ class _Flattening(Struct, eq=False):
 
     def fold(self, node: ir.Fold, operands: Sequence[Views], around: Nest) -> Views:
         node = self.over_longest(node)
-        steps = None if node.ends is not None else steps_of(node)
+        steps = steps_of(node)
         if steps is None:
             return self.loop(node, operands[0], around)
         inner = around.over(node.coords, node.extents)
@@ -388,20 +387,47 @@ class _Flattening(Struct, eq=False):
             self.reduced(node, step, start, around) for step, start in zip(steps, operands[0], strict=True)
         )
 
+    def measure(self, length: Symbol, number: Equation) -> None:
+        """Note a number that is a length."""
+        measured = Measured(length, ReadAt(number, ()))
+        self.arrays.append(Equation("length", number.space, Nest(), span=number.span, measured=measured))
+
+    def largest_of(self, length: Symbol, span: Span) -> Symbol:
+        """Return the largest value of a length that data decides at many places."""
+        most = the_symbol(data_symbol(f"{length.name}_most", 0, None))
+        number = Equation("longest", "Z", Nest(), given=longest(self.program, length), span=span)
+        self.arrays.append(number)
+        self.measure(most, number)
+        return most
+
     def over_longest(self, node: ir.Fold) -> ir.Fold:
-        """Return a fold over a range by data as one over the longest of them: further steps do nothing."""
-        accumulator, extents, body = node.accumulator, list(node.extents), node.body
+        """Return a fold over a range by data as one over the longest of them: further steps do nothing.
+
+        So is one that data ends: a step is taken as long as the first component of the state is true.
+        """
+        extents, taken = list(node.extents), list[Node]()
+        carried = ir.Ref(node.accumulator, node.accumulator.type)
+
+        def at_most(coord: Symbol, end: Node) -> Node:
+            place = ir.Number(atom(coord), end.type, node.span)
+            return ir.Lambda("le", (place, end), "Z", numeric_type("B"), "data", node.span)
+
+        if node.ends is not None:
+            extents = [atom(self.largest_of(node.ends, node.span))]
+            taken.append(ir.Component(carried, 1, carried.type[:1]))
+            most = node.ends.hi
+            if most is not None and any(symbol.kind == "coord" for symbol in most.free):
+                taken.append(at_most(node.coords[0], ir.Number(most, numeric_type("Z"), node.span)))
         for k, (coord, extent) in enumerate(zip(node.coords, node.extents, strict=True)):
             length = only_symbol(extent)
-            if length is None or length not in self.longest:
-                continue
-            longest, var = self.longest[length]
-            extents[k] = atom(longest)
-            here = ir.Number(atom(coord), var.type, node.span)
-            inside = ir.Lambda("le", (here, ir.Ref(var, var.type)), "Z", numeric_type("B"), "data", node.span)
-            same = Block((), ir.Ref(accumulator, accumulator.type))
-            body = Block((), ir.Select(inside, body, same, accumulator.type, node.span))
-        return node if body is node.body else replace(node, extents=tuple(extents), body=body)
+            if length is not None and length in self.longest:
+                longest_of_all, var = self.longest[length]
+                extents[k] = atom(longest_of_all)
+                taken.append(at_most(coord, ir.Ref(var, var.type)))
+        body, same = node.body, Block((), carried)
+        for condition in taken:
+            body = Block((), ir.Select(condition, body, same, carried.type, node.span))
+        return replace(node, extents=tuple(extents), body=body, ends=None) if taken else node
 
     def loop(self, node: ir.Fold, start: Views, around: Nest) -> Views:
         """Return what a loop ends with that carries a state from step to step.
@@ -410,8 +436,6 @@ class _Flattening(Struct, eq=False):
         step, and after the last one.  Where later ranges depend on earlier coordinates, there is a step for
         each place of the box around them, and outside of the ranges the state stays what it is.
         """
-        if node.ends is not None:
-            refuse(UNKNOWN, "a loop that data ends has no derivative yet", node.span)
         own, name = set(node.coords), self.hint or "state"
         loop = Loop(time := len(around.coords))
         sizes: dict[Symbol, Poly] = {}
@@ -444,10 +468,8 @@ class _Flattening(Struct, eq=False):
             )
 
         self.values[node.accumulator] = tuple(map(carried, states, node.accumulator.type))
-        first, in_loop = len(self.arrays), self.in_loop
-        self.in_loop = True
+        first = len(self.arrays)
         found = self.inside(node.body, inner)
-        self.in_loop = in_loop
         made = [
             array for array in self.arrays[first:] if array.domain.coords[: len(inner.coords)] == inner.coords
         ]
@@ -684,21 +706,14 @@ def _filter(work: _Flattening, node: ir.Filter, operands: Sequence[Views], aroun
 
 
 def _length(work: _Flattening, node: ir.Length, operands: Sequence[Views], around: Nest) -> Views:
-    if work.in_loop:
-        message = "a range whose ends data decides has no derivative yet in a loop that carries a state"
-        refuse(UNKNOWN, message, node.span)
-    number, length = work.lay_out(operands[0][0], "length", node.span), node.length
+    number = work.lay_out(operands[0][0], "length", node.span)
     here = _number(ReadAt(number, around.at), number.space, around)
     if around.coords:
-        length, var = the_symbol(data_symbol(f"{length.name}_most", 0, None)), Var("length", node.type)
-        work.longest[node.length], work.values[var] = (length, var), (here,)
-        space, (inner, values) = number.space, around.fresh()
-        at = tuple([substitute(index, values) for index in around.at])
-        most = Reduction("max", inner, Static(ONE * 0, space), ReadAt(number, at), space, space, node.span)
-        number = work.array("longest", Nest(), most, space, node.span)
-    measured = Measured(length, ReadAt(number, ()))
-    made = Equation("length", number.space, Nest(), span=node.span, measured=measured)
-    work.arrays.append(made)
+        var = Var("length", node.type)
+        work.values[var] = (here,)
+        work.longest[node.length] = work.largest_of(node.length, node.span), var
+    else:
+        work.measure(node.length, number)
     return (here,)
 
 
