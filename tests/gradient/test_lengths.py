@@ -9,7 +9,7 @@ from tests.gradient.test_products import SPECS, arrays_of, program_of, written
 from tolcost.cost import count
 from tolcost.diagnostics import Rejected
 from tolcost.gradient import derivative, derive
-from tools.gradient.products import check
+from tools.gradient.products import check, derived
 
 PROGRAMS = {
     "what a filter keeps": "kept = filter(x, map(x, * > 0.5))\ny := map(kept, sqrt(*) * w[1])\n",
@@ -63,6 +63,14 @@ PROGRAMS = {
     "a loop that data ends in a loop": (
         "y := reduce(tol[n], (t, z) => t + while((z) => z > x[i], (z) => z * w[1] / 2, t + 2), 0.5, [i])\n"
     ),
+    "members put in a range": (
+        "inner(t, i) = reduce(1..k[i], (u, e) => put(u, [k[e % n + 1] % m + 1], sin(u[e % m + 1] * x[i])), t)\n"
+        "y := reduce(tol[n], (t, z) => inner(t, i), w, [i])\n"
+    ),
+    "members put in a loop that data ends": (
+        "step(s) = (put(s[1]', [k[s[2]'] % m + 1], sqr(s[1]'[1]) * x[s[2]']), s[2]' + 1)\n"
+        "y := while((s) => s[1]'[1] > 0.1 and s[2]' <= n, (s) => step(s), (w, 1))[1]'\n"
+    ),
     "a sum in a choice": (
         "y := map(x, choose(* > 0.5, reduce(1..k[i], (a, e) => a * w[e % m + 1], *), sqr(*)), [i])\n"
     ),
@@ -70,21 +78,22 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("n,m", [(3, 2), (5, 3)])
-def test_lengths_by_data(tmp_path: Path, name: str, n: int, m: int) -> None:
+def test_lengths_by_data(tmp_path: Path, name: str) -> None:
     declared = "tol x: R [n]\ntol w: R [m]\ntol v: R [n, m]\ntol k: Z [n]\n"
     program = written(tmp_path, declared + PROGRAMS[name])
-    rng = np.random.default_rng(n)
-    arrays = {
-        "x": (np.array([0.4, 0.7, 1.5, 1.1, 0.2])[:n],),
-        "w": (rng.uniform(0.3, 1, m),),
-        "v": (rng.uniform(0.3, 1, (n, m)),),
-        "k": (np.array([2, 3, 5, 0, 1])[:n],),
-    }
-    there = {given.name: arrays[given.name] for given in program.inputs}
-    known = {symbol.name for symbol in program.symbols}
-    dims = {name: length for name, length in (("n", n), ("m", m)) if name in known}
-    assert check(program, there, dims).problem is None
+    made = derived(program)
+    for n, m in ((3, 2), (5, 3)):
+        rng = np.random.default_rng(n)
+        arrays = {
+            "x": (np.array([0.4, 0.7, 1.5, 1.1, 0.2])[:n],),
+            "w": (rng.uniform(0.3, 1, m),),
+            "v": (rng.uniform(0.3, 1, (n, m)),),
+            "k": (np.array([2, 3, 5, 0, 1])[:n],),
+        }
+        there = {given.name: arrays[given.name] for given in program.inputs}
+        known = {symbol.name for symbol in program.symbols}
+        dims = {name: length for name, length in (("n", n), ("m", m)) if name in known}
+        assert check(program, there, dims, made=made).problem is None
 
 
 def test_a_sparse_product() -> None:

@@ -145,10 +145,10 @@ class _Flattening(Struct, eq=False):
         self, name: str, domain: Nest, value: Expression | Scattered, space: str, span: Span = NOWHERE
     ) -> Equation:
         """Add an array that an expression defines."""
-        if self.chosen and isinstance(value, Scattered):
-            message = "a `put` at places that data decides has no derivative yet in a choice by data"
-            refuse(UNKNOWN, message, span)
-        if not isinstance(value, Scattered):
+        if isinstance(value, Scattered):
+            inner = domain.first(value.around).over(value.domain.coords, value.domain.extents)
+            value = replace(value, body=self.where_taken(value.body, inner))
+        else:
             value = self.where_taken(value, domain)
         made = Equation(name, family(space), domain, value, span=span)
         self.arrays.append(made)
