@@ -64,7 +64,8 @@ PROGRAMS = {
         "y := reduce(tol[n], (t, z) => t + while((z) => z > x[i], (z) => z * w[1] / 2, t + 2), 0.5, [i])\n"
     ),
     "members put in a range": (
-        "inner(t, i) = reduce(1..k[i], (u, e) => put(u, [k[e % n + 1] % m + 1], sin(u[e % m + 1] * x[i])), t)\n"
+        "next(u, i, e) = put(u, [k[e % n + 1] % m + 1], sin(u[e % m + 1] * x[i]))\n"
+        "inner(t, i) = reduce(1..k[i], (u, e) => next(u, i, e), t)\n"
         "y := reduce(tol[n], (t, z) => inner(t, i), w, [i])\n"
     ),
     "members put in a loop that data ends": (

@@ -1,8 +1,8 @@
 """A program of the atomic IR as ToLang: the text, read again, gives a program with the same counts.
 
 Each binding of the program is a statement, each binding inside of a block one of a block in braces. Names are
-those of the program, made different from one another. What ToLang cannot say is refused, such as a loop that
-data ends.
+those of the program, made different from one another. What ToLang cannot say is refused, such as a complex
+number.
 """
 
 from __future__ import annotations

@@ -438,11 +438,11 @@ def all_of(conditions: Iterable[Cond]) -> Cond:
     return conj(*conditions)
 
 
-Decided: TypeAlias = Mapping["tuple[Equation, Subscripts]", bool]
+TruthsRead: TypeAlias = Mapping["tuple[Equation, Subscripts]", bool]
 """Truth values that data decides, by where they are read."""
 
 
-def settled(expr: Expression, facts: tuple[Cond, ...], decided: Decided = MappingProxyType({})) -> Expression:
+def settled(expr: Expression, facts: tuple[Cond, ...], decided: TruthsRead = MappingProxyType({})) -> Expression:
     """Return an expression without the choices that facts, or choices around them, decide."""
 
     def part_settled(part: Expression) -> Expression:

@@ -115,7 +115,8 @@ A program is unrolled at given lengths into its five atoms, and PyTorch computes
 other. So PyTorch differentiates the same program, by rules of its own, and nothing of how gradients are
 derived here is used. Values are compared as well. Of {every} programs, {nothing} have nothing to
 differentiate. **{held} of the other {real} have the gradients of PyTorch, {two} of these at two choices of
-lengths; {wrong} have others.** The largest error is {error:.1g}.
+lengths, and {fixed} at the only lengths that they have; {wrong} have others.** The largest error is
+{error:.1g}.
 
 | programs | held | nothing to differentiate | not |
 |---|---:|---:|---:|
@@ -158,6 +159,7 @@ def report_programs() -> str:
         held=len(held),
         real=sum(one != "nothing" for one in kinds.values()),
         two=sum(row["shapes"] > 1 for row in held),
+        fixed=sum(row["shapes"] == 1 and row.get("fixed", False) for row in held),
         wrong=sum("wrong" in row for row in found.values()) or "none",
         error=max(row["error"] for row in held),
         folders=_lines(
