@@ -88,7 +88,8 @@ def derive(program: Program, wanted: GradientRequest | None = None) -> Derivativ
     made = [array for gradient in gradients.values() for array in gradient]
     kept = [array for output in outputs for array in flat.outputs[output.name]] if asked.values else []
     granted = tuple([noted.condition for noted in program.conditions])
-    arrays = [*_lengths(flat, [*kept, *made]), *kept, *made]
+    lengths = _lengths(flat, [*kept, *made])
+    arrays = [*lengths, *kept, *made]
     emitted = emit(fuse(arrays), arrays, granted)
     results = []
     if asked.values:
@@ -98,11 +99,12 @@ def derive(program: Program, wanted: GradientRequest | None = None) -> Derivativ
     for name, parts in gradients.items():
         results.append(Output(names[name], packed([emitted.nodes[array] for array in parts])))
     bound = [node for _, node in emitted.bindings]
+    forward = needed_bindings(program, [one.measured.of.array.given for one in lengths if one.measured])
     used = (*program.inputs, *found.cotangents, *_read(values, (*bound, *(one.node for one in results))))
     derived = Program(
         f"{program.name}_grad",
         used,
-        (*needed_bindings(program, bound), *emitted.bindings),
+        (*forward, *emitted.bindings),
         tuple(results),
         program.conditions,
         _symbols(program, used),

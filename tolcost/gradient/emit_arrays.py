@@ -35,10 +35,10 @@ from tolcost.gradient.equations import (
     Equation,
     Expression,
     InSpace,
+    LengthByData,
     Let,
     LetName,
     Local,
-    Measured,
     Nest,
     ReadAt,
     Reduction,
@@ -112,7 +112,7 @@ class Emitting(Struct, eq=False):
         part = node.type[array.component - 1]
         return ir.Component(node, array.component, (part,))
 
-    def measured(self, array: Equation, how: Measured) -> Node:
+    def measured(self, array: Equation, how: LengthByData) -> Node:
         """Return the node that defines a length by data: a filter of the places, or the length itself."""
         of = self.nodes[how.of.array]
         if how.repeats is None:

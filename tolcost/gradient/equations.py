@@ -123,7 +123,7 @@ class Equation(Struct, eq=False):
     """The innermost loop whose steps compute it."""
     is_state: bool = False
     """Whether it is what the loop carries from step to step."""
-    measured: Measured | None = None
+    measured: LengthByData | None = None
     """How data decides its length, if it has the places that a filter keeps, or is a length itself."""
 
     @property
@@ -162,7 +162,7 @@ class Equation(Struct, eq=False):
         return inner.where(*value.domain.guards)
 
 
-class Measured(Struct, frozen=True, eq=False):
+class LengthByData(Struct, frozen=True, eq=False):
     """A length that data decides: how many places a mask keeps, or a number.
 
     ``repeats`` is as in a filter, and None for a number.
@@ -438,11 +438,13 @@ def all_of(conditions: Iterable[Cond]) -> Cond:
     return conj(*conditions)
 
 
-TruthsRead: TypeAlias = Mapping["tuple[Equation, Subscripts]", bool]
+ReadTruths: TypeAlias = Mapping["tuple[Equation, Subscripts]", bool]
 """Truth values that data decides, by where they are read."""
 
 
-def settled(expr: Expression, facts: tuple[Cond, ...], decided: TruthsRead = MappingProxyType({})) -> Expression:
+def settled(
+    expr: Expression, facts: tuple[Cond, ...], decided: ReadTruths = MappingProxyType({})
+) -> Expression:
     """Return an expression without the choices that facts, or choices around them, decide."""
 
     def part_settled(part: Expression) -> Expression:

@@ -42,8 +42,8 @@ from tolcost.gradient.equations import (
     Equation,
     Expression,
     InSpace,
+    LengthByData,
     Loop,
-    Measured,
     Nest,
     ReadAt,
     Reduction,
@@ -101,7 +101,7 @@ def flatten(program: Program, names: Iterable[str]) -> Flat:
         output.name: tuple(work.output(view, output.name, output.span) for view in value)
         for output, value in zip(wanted, values, strict=True)
     }
-    for array in work.arrays:
+    for array in work.arrays if work.longest else ():
         if not array.lengths.isdisjoint(work.longest):
             message = "a length by data has no derivative yet inside of a map, but as the end of a fold"
             refuse(UNKNOWN, message, array.span)
@@ -389,7 +389,7 @@ class _Flattening(Struct, eq=False):
 
     def measure(self, length: Symbol, number: Equation) -> None:
         """Note a number that is a length."""
-        measured = Measured(length, ReadAt(number, ()))
+        measured = LengthByData(length, ReadAt(number, ()))
         self.arrays.append(Equation("length", number.space, Nest(), span=number.span, measured=measured))
 
     def largest_of(self, length: Symbol, span: Span) -> Symbol:
@@ -692,7 +692,7 @@ def _filter(work: _Flattening, node: ir.Filter, operands: Sequence[Views], aroun
     tol, (mask,) = operands
     marks = work.lay_out(mask, "mask", node.span)
     domain = _range_over((atom(node.length),))
-    measured = Measured(node.length, ReadAt(marks, domain.at), node.repeats)
+    measured = LengthByData(node.length, ReadAt(marks, domain.at), node.repeats)
     places = Equation("places", "N", domain, span=node.span, measured=measured)
     work.arrays.append(places)
 

@@ -22,11 +22,11 @@ def longest(program: Program, length: Symbol) -> Node:
     return _most(place, length)
 
 
-def needed_bindings(program: Program, nodes: Iterable[Node]) -> Bindings:
+def needed_bindings(program: Program, nodes: Iterable[Node | None]) -> Bindings:
     """Return the bindings of a program that nodes refer to, directly or through others."""
     found: list[tuple[Var, Node]] = []
-    tops = list(nodes)
-    for var, node in reversed(program.bindings):
+    tops = [node for node in nodes if node is not None]
+    for var, node in reversed(program.bindings) if tops else ():
         if any(isinstance(one, ir.Ref) and one.var is var for one in inner_nodes(tops)):
             found.append((var, node))
             tops.append(node)
