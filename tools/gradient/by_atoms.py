@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from msgspec import Struct
 
-from tolcost.algebra import Symbol, evaluate, total_of
+from tolcost.algebra import AlgebraBudget, Symbol, evaluate, total_of
 from tolcost.atoms.kit import program_symbols
 from tolcost.atoms.lengths import check_conditions
 from tolcost.atoms.nodes import Program
@@ -56,7 +56,7 @@ LENGTHS = ([3] * 30, [2, 3, 4, 5] * 8, [4] * 30, [5, 4, 3, 2] * 8, [2] * 30, [8,
 """Lengths that are tried first, until a program admits two of them."""
 DRAWN, TRIED = 3000, 40
 """How many lengths are drawn after that, and how many of them are tried, the smallest first."""
-SECONDS_EACH = 60
+SECONDS_EACH = 90
 """What the derivation may take, and then each point."""
 MOST_ATOMS, MOST_RUN = 30_000, 1_000_000
 """The most atoms that PyTorch computes, and the most that a run of gradients does."""
@@ -376,7 +376,10 @@ def _is_large(counts: Counts, dims: Mapping[str, int]) -> bool:
     """Tell whether a run takes too long at lengths, as far as these decide it."""
     total = total_of(counts.atoms.values())
     known = {symbol: dims[symbol.name] for symbol in total.free if symbol.name in dims}
-    return known.keys() == total.free and evaluate(total, known) > MOST_RUN
+    try:
+        return known.keys() == total.free and evaluate(total, known) > MOST_RUN
+    except AlgebraBudget:
+        return True
 
 
 def _open_lengths(program: Program) -> list[Symbol]:
