@@ -337,6 +337,14 @@ def test_places_that_data_decides(tmp_path: Path, step: str) -> None:
     assert check(program, arrays).problem is None
 
 
+def test_numbers_are_added_to_a_part_of_an_adjoint(tmp_path: Path) -> None:
+    """The adjoint of a join is longer than what was joined."""
+    text = "y := join(x, map(tol[2], 1.0), 1)\nz := map(k, (e) => x[e % n + 1])\n"
+    program = written(tmp_path, f"tol x: R [n]\ntol k: Z [m]\n{text}")
+    arrays = {"x": (np.array([0.5, 0.7, 0.9]),), "k": (np.array([4, 1, 0, 1]),)}
+    assert check(program, arrays).problem is None
+
+
 def test_an_index_that_is_computed_keeps_its_brackets(tmp_path: Path) -> None:
     """It is printed as ``(1 - n)*2 % n + 1``: a number in a formula may be a sum."""
     text = (

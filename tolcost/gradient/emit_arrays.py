@@ -242,7 +242,7 @@ class Emitting(Struct, eq=False):
         if value.start is None:
             return zeros(type_)
         array, lead = value.start.array, value.start.at[: -len(type_[0].shape)]
-        if not lead and not self.stored.get(array):
+        if not lead and not self.stored.get(array) and array.domain.extents == type_[0].shape:
             return self.nodes[array]
         rest = [coordinate("i", extent) for extent in type_[0].shape]
         inner: Bound = []

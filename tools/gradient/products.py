@@ -125,11 +125,14 @@ def _compare(
 ) -> str | None:
     by_name = {needed.name: needed for needed in program.inputs}
     direction = {name: tuple(_directed(by_name[name], arrays[name], rng)) for name in gradients}
-    product = sum(
-        float(np.sum(np.asarray(g, np.float64) * v))
+    pairs = [
+        (np.asarray(g, np.float64), v)
         for name, parts in gradients.items()
         for g, v in zip(parts, _real(by_name[name], direction[name]), strict=True)
-    )
+    ]
+    if any(g.shape != v.shape for g, v in pairs):
+        return "a gradient has another shape than its input"
+    product = sum(float(np.sum(g * v)) for g, v in pairs)
     if is_narrow(program):
         return None  # steps are larger than any difference; the derivative of a conversion is 1
     coarse = is_coarse(program)
