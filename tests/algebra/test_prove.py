@@ -15,6 +15,7 @@ from tolcost.algebra import (
     bounds,
     coordinate,
     data_symbol,
+    disj,
     eq,
     evaluate,
     evaluate_cond,
@@ -51,6 +52,13 @@ def test_a_coordinate_that_exists_makes_its_range_non_empty() -> None:
     c = coordinate("c", z)
     assert prove(ge(z - c)) is True
     assert prove(ge(z * c - c)) is True
+
+
+def test_a_choice_that_is_told_twice_splits_once() -> None:
+    """It went on for ever: of two equal facts, the second was still there in every case of the first."""
+    either = disj(ge(n - m - 1), ge(m - k))
+    assert not is_nonnegative(n - k, (either, either))
+    assert is_nonnegative(n - m, (either, either, ge(k - m - 1)))
 
 
 def test_bounds() -> None:

@@ -139,6 +139,16 @@ def test_a_wrong_row_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert problem_of(program, {"n": 3}) is not None
 
 
+def test_a_kink_nearby_is_told_from_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Differences agree on the mean of two slopes there; what is neither of them, nor between, is wrong."""
+    program = written(tmp_path, "tol x: R [n]\ny := map(x, min(exp(*) - 1, 0))\n")
+    arrays = {"x": (np.array([-1e-10, 0.4]),)}
+    assert check(program, arrays).problem is None
+    wrong = {**rules.rows(), "exp": rules.rows()["neg"]}
+    monkeypatch.setattr(rules, "rows", lambda: wrong)
+    assert check(program, arrays).problem is not None
+
+
 @pytest.mark.parametrize("stride", [1, 2])
 def test_a_guard_that_is_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch, stride: int) -> None:
     def without_guards(*args: object) -> Preimage:
@@ -324,6 +334,14 @@ def test_places_that_data_decides(tmp_path: Path, step: str) -> None:
         "u": (np.array([1.5, 0.4, 0.8, 2.0]),),
         "k": (np.array([4, 1, 0, 1]),),
     }
+    assert check(program, arrays).problem is None
+
+
+def test_numbers_are_added_to_a_part_of_an_adjoint(tmp_path: Path) -> None:
+    """The adjoint of a join is longer than what was joined."""
+    text = "y := join(x, map(tol[2], 1.0), 1)\nz := map(k, (e) => x[e % n + 1])\n"
+    program = written(tmp_path, f"tol x: R [n]\ntol k: Z [m]\n{text}")
+    arrays = {"x": (np.array([0.5, 0.7, 0.9]),), "k": (np.array([4, 1, 0, 1]),)}
     assert check(program, arrays).problem is None
 
 

@@ -7,6 +7,7 @@ from math import prod
 
 import onnx
 import pytest
+from onnx.inliner import inline_local_functions
 from onnx.parser import parse_model
 
 import tolcost
@@ -140,16 +141,6 @@ def test_what_is_refused(asked: dict[str, object], said: str) -> None:
         perceptron().training(**{"optimizer": "sgd", **asked})  # type: ignore[arg-type]
 
 
-def test_a_node_without_a_derivative_makes_a_bound() -> None:
-    text = (
-        "a = MatMul(x, W) axis = Constant <value = int64[1] {1}> () s = ReduceSum <keepdims = 0> (a, axis) "
-        "zero = Constant <value = float {0}> () c = Greater(s, zero) y = Compress <axis = 0> (a, c)"
-    )
-    step = model(text, "float[m, 8] y", ("W", (8, 8))).training("sgd")
-    assert [item.op for item in step.coverage.missing] == ["Compress"]
-    assert step.status == "lower bound"
-
-
 def test_recomputed_layers() -> None:
     """Layers that are computed again keep their inputs alone, and cost their forward once more."""
     text = "h0 = MatMul(x, V) " + " ".join(
@@ -264,3 +255,42 @@ def test_nodes_with_graphs_inside() -> None:
     assert study(step).total.status == "upper bound"
     forward, backward = (part.figures.macs for part in study(step).parts[:2])
     assert (str(forward), str(backward)) == ("48*n", "128*n")
+
+
+FUNCTIONS = """
+<domain: "own", opset_import: ["" : 22, "own" : 1]>
+Layer <alpha> (u, W, b) => (v) {
+    p = MatMul(u, W) q = own.Shifted(p, b) v = LeakyRelu <alpha: float = @alpha> (q)
+}
+<domain: "own", opset_import: ["" : 22]>
+Shifted (p, b) => (q) {
+    s = ReduceSum <keepdims = 0> (p) zero = Constant <value = float {0}> () c = Greater(s, zero)
+    q = If (c) <then_branch = left () => (float[k, 8] h) { h = Add(p, b) },
+                else_branch = right () => (float[k, 8] h) { g = Mul(p, b) h = Tanh(g) }>
+}
+"""
+
+
+def test_calls_of_functions_as_if_inlined() -> None:
+    """Its nodes are differentiated like those of the model that onnx itself inlines."""
+    text = "a = own.Layer <alpha = 0.1> (x, V, b) s = Sin(a) y = own.Layer <alpha = 0.2> (s, W, b)"
+    stored = weights(("V", (8, 8)), ("W", (8, 8)), ("b", (8,)))
+    head = HEAD.replace("22]", '22, "own" : 1]')
+    made = parse_model(f"{head} g (float[n, 8] x) => (float[n, 8] y) {stored} {{ {text} }} {FUNCTIONS}")
+    calling, plain = (tolcost.from_onnx(one).training("adam") for one in (made, inline_local_functions(made)))
+    assert not study(calling).training.joint.missing
+    assert parts(calling.subs(n=3)) == parts(plain.subs(n=3))
+    assert list(study(calling).training.joint.trained) == ["V", "W", "b"]
+    for figure in ("eops", "kept", "train_peak", "state_bytes"):
+        assert str(getattr(calling, figure)) == str(getattr(plain, figure)), figure
+
+
+def test_a_node_without_a_derivative_makes_a_bound() -> None:
+    """What a function of another opset calls may mean something else in the graph: it is not inlined."""
+    head = HEAD.replace("22]", '22, "own" : 1]')
+    function = '<domain: "own", opset_import: ["" : 18]> Own (u) => (v) { v = Tanh(u) }'
+    text = "a = MatMul(x, W) y = own.Own(a)"
+    graph = f"g (float[n, 8] x) => (float[n, 8] y) {weights(('W', (8, 8)))} {{ {text} }}"
+    step = tolcost.from_onnx(parse_model(f"{head} {graph} {function}")).training("sgd")
+    assert [item.op for item in step.coverage.missing] == ["own.Own"]
+    assert step.status == "lower bound"

@@ -569,7 +569,7 @@ def _holds(cond: Cond, facts: tuple[Cond, ...]) -> bool:
 
 def _in_every_case(cond: Ge, facts: tuple[Cond, ...]) -> bool:
     """Whether a condition holds in every case of disjunctive facts, such as "n is 1, or equal to m"."""
-    either = [fact for fact in facts if isinstance(fact, Or)]
+    either = dict.fromkeys(fact for fact in facts if isinstance(fact, Or))
     if not either:
         return False
     asked, choices, cases = reach(cond.p.free), list[Or](), 1

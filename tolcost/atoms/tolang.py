@@ -1,8 +1,8 @@
 """A program of the atomic IR as ToLang: the text, read again, gives a program with the same counts.
 
 Each binding of the program is a statement, each binding inside of a block one of a block in braces. Names are
-those of the program, made different from one another. What ToLang cannot say is refused, such as a loop that
-data ends.
+those of the program, made different from one another. What ToLang cannot say is refused, such as a complex
+number.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tolcost.algebra import (
+    LARGEST_LENGTH,
     And,
     Cond,
     Eq,
@@ -34,12 +35,13 @@ from tolcost.algebra import (
     Symbol,
     Truth,
     cond_text,
+    exact_div,
     is_nonnegative,
 )
 from tolcost.algebra.poly import UNIT, affine_parts
 from tolcost.algebra.walk import Rule, RuleTable
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import program_symbols
+from tolcost.atoms.kit import defined_length, program_nodes, program_symbols
 from tolcost.atoms.nodes import Block, Condition, Constant, Node, Program, Type, Var
 from tolcost.diagnostics import Source, refuse
 from tolcost.elementary import FUNCTIONS, INFIX
@@ -99,8 +101,12 @@ class _Writer(Struct):
         lines = [f"# {line}".rstrip() for line in comment.splitlines()]
         used = program_symbols(replace(program, conditions=(), symbols=()))
         lengths = [s for s in used if s.kind != "coord"]
+        given = {s for one in program.inputs for part in one.type for n in part.shape for s in n.free}
+        defined = set(map(defined_length, program_nodes(program)))
         for symbol in sorted(lengths, key=lambda s: s.key):
-            if symbol.kind == "data":
+            if symbol.kind == "data" and symbol not in given:
+                if symbol in defined:
+                    continue  # its name is that of the node that defines it
                 refuse("T0904", f"the length {symbol.name} is decided by data, and has no name in ToLang")
             self.symbols[symbol] = self.fresh(symbol.name)
         for needed in program.inputs:
@@ -125,10 +131,16 @@ class _Writer(Struct):
                 printed.add(name)
                 lines.append(f"{name} := {self.kept(node)}")
             self.names[var] = name
+            self.note_length(node, name)
         for out in program.outputs:
             if outputs[out.name] not in printed:
                 lines.append(f"{outputs[out.name]} := {self.kept(out.node)}")
         return "\n".join(lines) + "\n"
+
+    def note_length(self, node: Node, name: str) -> None:
+        """Note how the length that a node defines is written, if it has no name of its own."""
+        if isinstance(node, (ir.Filter, ir.Length)):
+            self.symbols.setdefault(node.length, f"|{name}|[1]" if node.type[0].shape else name)
 
     def declared(self, program: Program) -> list[str]:
         """Return the declarations of lengths that inputs do not say all of, of list spaces, and of inputs."""
@@ -186,8 +198,9 @@ class _Writer(Struct):
         rows = []
         for var, node in block.bindings:
             text = self.node(node).text
-            self.names[var] = self.fresh(var.name)
-            rows.append(f"{self.names[var]} = {text}")
+            name = self.names[var] = self.fresh(var.name)
+            rows.append(f"{name} = {text}")
+            self.note_length(node, name)
         rows.append(self.node(block.result).text)
         self.taken = before
         return Printed(f"{{ {'; '.join(rows)} }}".replace("; ", "\n"))
@@ -214,7 +227,7 @@ class _Writer(Struct):
     def fold(self, node: ir.Fold) -> Printed:
         """Return a ``reduce`` over a range."""
         if node.ends is not None:
-            refuse("T0904", "a loop that data ends is not printed as ToLang", node.span)
+            return self.ended_by_data(node)
         before = set(self.taken)
         start = self.node(node.start).text
         coords, extents = list(node.coords), list(node.extents)
@@ -228,6 +241,18 @@ class _Writer(Struct):
         body = self.block(node.body).text
         self.taken = before
         return Printed(f"reduce({domain}, ({carried}, {element}) => {body}, {start}, [{', '.join(names)}])")
+
+    def ended_by_data(self, node: ir.Fold) -> Printed:
+        """Return a ``while``: the first component of what is carried says whether there is another turn."""
+        before = set(self.taken)
+        start, (turn,) = self.node(node.start).text, self.bound(node.coords)
+        carried = self.fresh(self.free_letter("a", "atrc"))
+        self.names[node.accumulator] = carried
+        body = self.block(node.body).text
+        self.taken = before
+        most = node.ends.hi if node.ends is not None else None
+        limit = "" if most is None or most.constant == LARGEST_LENGTH else f", {self.poly(most).text}"
+        return Printed(f"while(({carried}) => {carried}[1]', ({carried}, {turn}) => {body}, {start}{limit})")
 
     def nested(self, node: ir.Fold, split: int) -> Printed:
         """Return a ``reduce`` inside of another one, for a range that depends on coordinates before it."""
@@ -453,11 +478,13 @@ def _join(writer: _Writer, node: ir.Join) -> Printed:
 
 
 def _filter(writer: _Writer, node: ir.Filter) -> Printed:
-    refuse("T0904", "a filter by data is not printed as ToLang", node.span)
-
-
-def _length(writer: _Writer, node: ir.Length) -> Printed:
-    refuse("T0904", "a range whose ends data decides is not printed as ToLang", node.span)
+    tol, mask = writer.node(node.tol).text, writer.node(node.mask).text
+    if not node.repeats:
+        return Printed(f"filter({tol}, {mask})")
+    most = None if node.length.hi is None else exact_div(node.length.hi, node.tol.type[0].shape[0])
+    if most is None:
+        refuse("T0904", "a `repeat` without a most is not printed as ToLang", node.span)
+    return Printed(f"repeat({tol}, {mask}, {writer.poly(most).text})")
 
 
 _CONDITIONS: Logic[Callable[[str], Printed], Printed] = Logic(
@@ -507,7 +534,7 @@ _FORMS: Mapping[type, Callable[[_Writer, Any], Printed]] = {
     ir.Convert: _Writer.convert,
     ir.Put: _put,
     ir.Filter: _filter,
-    ir.Length: _length,
+    ir.Length: lambda w, node: Printed(f"|1..{w.node(node.value).at(6)}|[1]"),
 }
 """The text of each kind of node."""
 

@@ -15,7 +15,8 @@ from tolcost.diagnostics import refuse, visible
 from tolcost.gradient.emit import emit, packed
 from tolcost.gradient.equations import Equation, ReadAt, Static
 from tolcost.gradient.flatten import Flat, family, flatten
-from tolcost.gradient.fusion import fuse
+from tolcost.gradient.fusion import fuse, needed
+from tolcost.gradient.longest import needed_bindings
 from tolcost.gradient.reverse import is_real, reverse
 
 
@@ -87,7 +88,9 @@ def derive(program: Program, wanted: GradientRequest | None = None) -> Derivativ
     made = [array for gradient in gradients.values() for array in gradient]
     kept = [array for output in outputs for array in flat.outputs[output.name]] if asked.values else []
     granted = tuple([noted.condition for noted in program.conditions])
-    emitted = emit(fuse([*kept, *made]), [*kept, *made], granted)
+    lengths = _lengths(flat, [*kept, *made])
+    arrays = [*lengths, *kept, *made]
+    emitted = emit(fuse(arrays), arrays, granted)
     results = []
     if asked.values:
         for output in outputs:
@@ -96,11 +99,12 @@ def derive(program: Program, wanted: GradientRequest | None = None) -> Derivativ
     for name, parts in gradients.items():
         results.append(Output(names[name], packed([emitted.nodes[array] for array in parts])))
     bound = [node for _, node in emitted.bindings]
+    forward = needed_bindings(program, [one.measured.of.array.given for one in lengths if one.measured])
     used = (*program.inputs, *found.cotangents, *_read(values, (*bound, *(one.node for one in results))))
     derived = Program(
         f"{program.name}_grad",
         used,
-        emitted.bindings,
+        (*forward, *emitted.bindings),
         tuple(results),
         program.conditions,
         _symbols(program, used),
@@ -115,18 +119,34 @@ def derive(program: Program, wanted: GradientRequest | None = None) -> Derivativ
     )
 
 
+def _lengths(flat: Flat, outputs: Iterable[Equation]) -> list[Equation]:
+    """Return the arrays that define the lengths of what outputs need, each after those that it needs."""
+    found: list[Equation] = []
+    for array in reversed(flat.lengths):
+        assert array.measured is not None
+        there = needed([*outputs, *found])
+        if array in there or any(array.measured.length in one.lengths for one in there):
+            found.append(array)
+    return found[::-1]
+
+
 def _give(flat: Flat, outputs: Iterable[Output]) -> dict[str, ir.Input]:
     """Let all that reads the arrays of outputs read inputs of the same values."""
     given: dict[str, ir.Input] = {}
     for output in outputs:
         arrays = [_computed(array) for array in flat.outputs[output.name]]
-        if any(array.loop is not None or array.value is None for array in arrays):
+        if any(array.loop is not None or array.value is None or _by_data(array) for array in arrays):
             continue
         node = given[output.name] = ir.Input(output.name, output.node.type)
         for k, (array, part) in enumerate(zip(arrays, node.type, strict=True)):
             array.value, array.given, array.space = None, node, part.space
             array.component = k + 1 if len(arrays) > 1 else None
     return given
+
+
+def _by_data(array: Equation) -> bool:
+    """Whether data decides a length of an array."""
+    return any(symbol.kind == "data" for extent in array.domain.extents for symbol in extent.free)
 
 
 def _computed(array: Equation) -> Equation:
@@ -146,8 +166,8 @@ def _read(values: Mapping[str, ir.Input], nodes: Iterable[Node]) -> tuple[ir.Inp
 
 def _symbols(program: Program, inputs: Iterable[ir.Input]) -> tuple[Symbol, ...]:
     found = dict.fromkeys(program.symbols)
-    for needed in inputs:
-        found.update(dict.fromkeys(sorted(type_symbols(needed.type), key=lambda s: s.key)))
+    for given in inputs:
+        found.update(dict.fromkeys(sorted(type_symbols(given.type), key=lambda s: s.key)))
     return tuple([symbol for symbol in found if symbol.kind != "coord"])
 
 

@@ -32,10 +32,10 @@ from tolcost.diagnostics import InternalError
 from tolcost.gradient.equations import (
     Apply,
     Choice,
-    Chosen,
     Equation,
     Expression,
     InSpace,
+    LengthByData,
     Let,
     LetName,
     Local,
@@ -87,6 +87,9 @@ class Emitting(Struct, eq=False):
         if array.given is not None:
             self.nodes[array] = self.given(array, array.given)
             return
+        if array.measured is not None:
+            self.nodes[array] = self.bound(array.name, self.measured(array, array.measured))
+            return
         is_put = isinstance(array.value, Scattered)
         node = self.scattered(array, {}, self.bindings) if is_put else self.laid_out(array)
         self.nodes[array] = self.bound(array.name, node)
@@ -98,8 +101,8 @@ class Emitting(Struct, eq=False):
         return ir.Ref(var, node.type)
 
     def given(self, array: Equation, node: Node) -> Node:
-        """Return the node of what is given: an input or a table, or a component of one."""
-        if isinstance(node, ir.Table):
+        """Return the node of what is given: an input or another node, or a component of one."""
+        if not isinstance(node, ir.Input):
             found = self.tables.get(node)
             if found is None:
                 found = self.tables[node] = self.bound(array.name, node)
@@ -108,6 +111,18 @@ class Emitting(Struct, eq=False):
             return node
         part = node.type[array.component - 1]
         return ir.Component(node, array.component, (part,))
+
+    def measured(self, array: Equation, how: LengthByData) -> Node:
+        """Return the node that defines a length by data: a filter of the places, or the length itself."""
+        of = self.nodes[how.of.array]
+        if how.repeats is None:
+            return ir.Length(of, how.length, of.type, array.span)
+        place = coordinate("i", of.type[0].shape[0])
+        kind = numeric_type(array.space)
+        every = (Part(of.type[0].shape, array.space),)
+        count = ir.Build((the_symbol(place),), of.type[0].shape, Block((), ir.Number(place, kind)), every)
+        type_ = (Part(array.domain.extents, array.space),)
+        return ir.Filter(self.bound("every", count), of, how.length, type_, array.span, how.repeats)
 
     def laid_out(self, array: Equation) -> Node:
         """Return a Build of an array, or the number of one without coordinates."""
@@ -207,7 +222,7 @@ class Emitting(Struct, eq=False):
             inner.append((var, node))
             at.append(ir.Ref(var, node.type))
         carried: Node = ir.Ref(accumulator, type_) if domain.coords else start
-        term = self.node(restated(value.body, values), inner)
+        term = self.node(settled(restated(value.body, values), ()), inner)
         if value.adds:
             old = ir.Member(carried, tuple(at), kind, value.span)
             term = ir.Lambda("add", (old, term), value.within, kind, "data", value.span)
@@ -227,7 +242,7 @@ class Emitting(Struct, eq=False):
         if value.start is None:
             return zeros(type_)
         array, lead = value.start.array, value.start.at[: -len(type_[0].shape)]
-        if not lead and not self.stored.get(array):
+        if not lead and not self.stored.get(array) and array.domain.extents == type_[0].shape:
             return self.nodes[array]
         rest = [coordinate("i", extent) for extent in type_[0].shape]
         inner: Bound = []
@@ -262,12 +277,9 @@ class Emitting(Struct, eq=False):
             case Apply():
                 args = tuple([self.node(arg, bindings) for arg in expr.args])
                 return ir.Lambda(expr.function, args, expr.within, kind, expr.charge, expr.span)
-            case Choice():
-                sides = self.block(expr.then), self.block(expr.other)
-                return ir.Select(expr.condition, sides[0], sides[1], kind)
-            case Chosen():
-                chosen = self.node(expr.condition, bindings)
-                return ir.Select(chosen, self.block(expr.then), self.block(expr.other), kind)
+            case Choice(condition=condition):
+                stated = condition if isinstance(condition, Cond) else self.node(condition, bindings)
+                return ir.Select(stated, self.block(expr.then), self.block(expr.other), kind)
             case InSpace():
                 value = self.node(expr.value, bindings)
                 return ir.Convert(value, kind, expr.bits, expr.within, expr.span)

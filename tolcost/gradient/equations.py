@@ -16,7 +16,8 @@ further. Expressions are trees: no part of one is shared.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import TypeAlias, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -37,6 +38,7 @@ from tolcost.algebra import (
     the_symbol,
 )
 from tolcost.algebra.conditions import conjuncts, symbols_of_cond
+from tolcost.atoms.kit import constant_symbols
 from tolcost.atoms.nodes import Charge, Constant, Node
 from tolcost.diagnostics import NOWHERE, Span
 from tolcost.spaces import Bounds
@@ -121,11 +123,34 @@ class Equation(Struct, eq=False):
     """The innermost loop whose steps compute it."""
     is_state: bool = False
     """Whether it is what the loop carries from step to step."""
+    measured: LengthByData | None = None
+    """How data decides its length, if it has the places that a filter keeps, or is a length itself."""
 
     @property
     def loops(self) -> tuple[Loop, ...]:
         """The loops whose steps compute it, outermost first."""
         return () if self.loop is None else self.loop.around
+
+    @property
+    def lengths(self) -> set[Symbol]:
+        """The lengths, and coordinates, in its domain and its definition."""
+        forms: list[Constant] = [*self.domain.extents, *self.domain.guards]
+        for part in walk(self.value) if self.value is not None else ():
+            match part:
+                case Static(value=value):
+                    forms.append(value)
+                case ReadAt():
+                    forms += [index for index in part.at if isinstance(index, Poly)]
+                case Choice(condition=condition) if isinstance(condition, Cond):
+                    forms.append(condition)
+                case Reduction(domain=domain):
+                    forms += [*domain.extents, *domain.guards]
+                case Scattered(domain=domain):
+                    forms += [*domain.extents, *domain.guards]
+                    forms += [index for index in part.at if isinstance(index, Poly)]
+                case _:
+                    pass
+        return {symbol for form in forms for symbol in constant_symbols(form)}
 
     @property
     def places(self) -> Nest:
@@ -135,6 +160,17 @@ class Equation(Struct, eq=False):
             return self.domain
         inner = self.domain.first(value.around).over(value.domain.coords, value.domain.extents)
         return inner.where(*value.domain.guards)
+
+
+class LengthByData(Struct, frozen=True, eq=False):
+    """A length that data decides: how many places a mask keeps, or a number.
+
+    ``repeats`` is as in a filter, and None for a number.
+    """
+
+    length: Symbol
+    of: ReadAt
+    repeats: bool | None = None
 
 
 class Static(Struct, frozen=True, eq=False):
@@ -172,22 +208,12 @@ class Apply(Struct, frozen=True, eq=False):
 
 
 class Choice(Struct, frozen=True, eq=False):
-    """One of two numbers by a condition on lengths and coordinates; only this one is computed."""
+    """One of two numbers by a condition on lengths and coordinates, or by a truth value that data decides.
 
-    condition: Cond
-    then: Expression
-    other: Expression
+    Only the number that is chosen is computed.
+    """
 
-    @property
-    def space(self) -> str:
-        """The space of both."""
-        return self.then.space
-
-
-class Chosen(Struct, frozen=True, eq=False):
-    """One of two numbers by a truth value that data decides; only this one is computed."""
-
-    condition: Expression
+    condition: Cond | Expression
     then: Expression
     other: Expression
 
@@ -267,7 +293,7 @@ class Scattered(Struct, frozen=True, eq=False):
     around: int = 0
 
 
-Expression: TypeAlias = Static | ReadAt | Apply | Choice | Chosen | InSpace | Reduction | Let | LetName
+Expression: TypeAlias = Static | ReadAt | Apply | Choice | InSpace | Reduction | Let | LetName
 
 
 def parts(expr: Expression | Scattered) -> tuple[Expression, ...]:
@@ -277,10 +303,9 @@ def parts(expr: Expression | Scattered) -> tuple[Expression, ...]:
             return tuple([index for index in expr.at if not isinstance(index, Poly)])
         case Apply():
             return expr.args
-        case Choice():
-            return expr.then, expr.other
-        case Chosen():
-            return expr.condition, expr.then, expr.other
+        case Choice(condition=condition):
+            by_data = () if isinstance(condition, Cond) else (condition,)
+            return (*by_data, expr.then, expr.other)
         case InSpace():
             return (expr.value,)
         case Reduction():
@@ -306,6 +331,8 @@ def walk(expr: Expression | Scattered) -> Iterator[Expression | Scattered]:
 
 def reads(array: Equation) -> Iterator[ReadAt]:
     """Yield what the definition of an array reads."""
+    if array.measured is not None:
+        return iter((array.measured.of,))
     return (part for part in walk(array.value) if isinstance(part, ReadAt)) if array.value else iter(())
 
 
@@ -320,11 +347,11 @@ def rebuilt(expr: Expression, change: Callable[[Expression], Expression], values
             return replace(expr, at=tuple(map(index, expr.at)))
         case Apply():
             return replace(expr, args=tuple(map(change, expr.args)))
-        case Choice():
-            condition = substitute_cond(expr.condition, values)
-            return Choice(condition, change(expr.then), change(expr.other))
-        case Chosen():
-            return Chosen(change(expr.condition), change(expr.then), change(expr.other))
+        case Choice(condition=condition):
+            sides = change(expr.then), change(expr.other)
+            if isinstance(condition, Cond):
+                return Choice(substitute_cond(condition, values), *sides)
+            return Choice(change(condition), *sides)
         case InSpace():
             return replace(expr, value=change(expr.value))
         case Let():
@@ -375,7 +402,7 @@ def where_chosen(value: Expression, sides: Iterable[tuple[Expression, bool]]) ->
     """Return a number where data makes some choices, each for its first or its other side; elsewhere 0."""
     zero = zero_of(value.space)
     for condition, is_first in sides:
-        value = Chosen(condition, value, zero) if is_first else Chosen(condition, zero, value)
+        value = Choice(condition, value, zero) if is_first else Choice(condition, zero, value)
     return value
 
 
@@ -411,18 +438,38 @@ def all_of(conditions: Iterable[Cond]) -> Cond:
     return conj(*conditions)
 
 
-def settled(expr: Expression, facts: tuple[Cond, ...]) -> Expression:
-    """Return an expression without the choices that facts about lengths and coordinates decide."""
-    if isinstance(expr, Reduction):
-        inner = (*facts, *expr.domain.guards)
-        return replace(expr, start=settled(expr.start, facts), body=settled(expr.body, inner))
-    if isinstance(expr, Choice):
-        opposite = negate(expr.condition)
-        if holds(expr.condition, facts):
-            return settled(expr.then, facts)
-        if holds(opposite, facts):
-            return settled(expr.other, facts)
-        condition = conj(*unproved(conjuncts([expr.condition]), facts))
-        then = settled(expr.then, (*facts, condition))
-        return Choice(condition, then, settled(expr.other, (*facts, opposite)))
-    return rebuilt(expr, lambda part: settled(part, facts), {})
+ReadTruths: TypeAlias = Mapping["tuple[Equation, Subscripts]", bool]
+"""Truth values that data decides, by where they are read."""
+
+
+def settled(
+    expr: Expression, facts: tuple[Cond, ...], decided: ReadTruths = MappingProxyType({})
+) -> Expression:
+    """Return an expression without the choices that facts, or choices around them, decide."""
+
+    def part_settled(part: Expression) -> Expression:
+        return settled(part, facts, decided)
+
+    match expr:
+        case Reduction():
+            inner = (*facts, *expr.domain.guards)
+            return replace(expr, start=part_settled(expr.start), body=settled(expr.body, inner, decided))
+        case Choice(condition=ReadAt(array=array, at=at)):
+            if (array, at) in decided:
+                return part_settled(expr.then if decided[array, at] else expr.other)
+            sides = [
+                settled(side, facts, {**decided, (array, at): is_first})
+                for side, is_first in ((expr.then, True), (expr.other, False))
+            ]
+            return Choice(part_settled(cast(ReadAt, expr.condition)), *sides)
+        case Choice(condition=condition) if isinstance(condition, Cond):
+            opposite = negate(condition)
+            if holds(condition, facts):
+                return part_settled(expr.then)
+            if holds(opposite, facts):
+                return part_settled(expr.other)
+            condition = conj(*unproved(conjuncts([condition]), facts))
+            then = settled(expr.then, (*facts, condition), decided)
+            return Choice(condition, then, settled(expr.other, (*facts, opposite), decided))
+        case _:
+            return rebuilt(expr, part_settled, {})

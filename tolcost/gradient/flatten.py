@@ -22,25 +22,27 @@ from tolcost.algebra import (
     atom,
     conj,
     coordinate,
+    data_symbol,
     eq,
     ge,
     negate,
+    only_symbol,
     product_of,
     substitute,
     substitute_cond,
     the_symbol,
 )
 from tolcost.atoms import nodes as ir
-from tolcost.atoms.kit import Bindings, is_fixed, schedule, static_condition
-from tolcost.atoms.nodes import Node, Program, Var
+from tolcost.atoms.kit import Bindings, is_fixed, numeric_type, schedule, static_condition
+from tolcost.atoms.nodes import Block, Node, Program, Var
 from tolcost.diagnostics import NOWHERE, Span, refuse
 from tolcost.gradient.equations import (
     Apply,
     Choice,
-    Chosen,
     Equation,
     Expression,
     InSpace,
+    LengthByData,
     Loop,
     Nest,
     ReadAt,
@@ -56,6 +58,7 @@ from tolcost.gradient.equations import (
     where_chosen,
 )
 from tolcost.gradient.inversion import largest
+from tolcost.gradient.longest import longest
 from tolcost.gradient.places import digits, linear, reshaped
 from tolcost.gradient.steps import FoldStep, PutStep, harmless, steps_of
 from tolcost.spaces import ALL, bounds_of, join_spaces, kind_of
@@ -83,11 +86,13 @@ class Flat(Struct, frozen=True, eq=False):
     arrays: tuple[Equation, ...]
     inputs: Mapping[str, tuple[Equation, ...]]
     outputs: Mapping[str, tuple[Equation, ...]]
+    lengths: tuple[Equation, ...] = ()
+    """The arrays that define lengths by data, in order."""
 
 
 def flatten(program: Program, names: Iterable[str]) -> Flat:
     """Make equations of the named outputs of a program."""
-    work = _Flattening(program.name)
+    work = _Flattening(program)
     for needed in program.inputs:
         work.given(needed)
     wanted = [output for output in program.outputs if output.name in set(names)]
@@ -96,13 +101,18 @@ def flatten(program: Program, names: Iterable[str]) -> Flat:
         output.name: tuple(work.output(view, output.name, output.span) for view in value)
         for output, value in zip(wanted, values, strict=True)
     }
-    return Flat(tuple(work.arrays), work.inputs, outputs)
+    for array in work.arrays if work.longest else ():
+        if not array.lengths.isdisjoint(work.longest):
+            message = "a length by data has no derivative yet inside of a map, but as the end of a fold"
+            refuse(UNKNOWN, message, array.span)
+    lengths = tuple([array for array in work.arrays if array.measured is not None])
+    return Flat(tuple(work.arrays), work.inputs, outputs, lengths)
 
 
 class _Flattening(Struct, eq=False):
     """The arrays made so far, and the values of variables."""
 
-    name: str
+    program: Program
     arrays: list[Equation] = field(default_factory=list)
     inputs: dict[str, tuple[Equation, ...]] = field(default_factory=dict)
     values: dict[Var, Views] = field(default_factory=dict)
@@ -110,6 +120,8 @@ class _Flattening(Struct, eq=False):
     chosen: tuple[tuple[Expression, bool, Nest], ...] = ()
     """The choices by data around, the innermost first: whether this is the first side, and where."""
     outputs: set[Equation] = field(default_factory=set)
+    longest: dict[Symbol, tuple[Symbol, Var]] = field(default_factory=dict)
+    """For a length that data decides at each place: the largest of them, and its number there."""
 
     # ---- blocks and arrays -----------------------------------------------------------------
 
@@ -133,10 +145,10 @@ class _Flattening(Struct, eq=False):
         self, name: str, domain: Nest, value: Expression | Scattered, space: str, span: Span = NOWHERE
     ) -> Equation:
         """Add an array that an expression defines."""
-        if self.chosen and isinstance(value, Scattered):
-            message = "a `put` at places that data decides has no derivative yet in a choice by data"
-            refuse(UNKNOWN, message, span)
-        if not isinstance(value, Scattered):
+        if isinstance(value, Scattered):
+            inner = domain.first(value.around).over(value.domain.coords, value.domain.extents)
+            value = replace(value, body=self.where_taken(value.body, inner))
+        else:
             value = self.where_taken(value, domain)
         made = Equation(name, family(space), domain, value, span=span)
         self.arrays.append(made)
@@ -335,7 +347,7 @@ class _Flattening(Struct, eq=False):
         def picked(one: ElementView, two: ElementView, part: ir.Part) -> ElementView:
             def element(at: Subscripts) -> Expression:
                 both = (_cast(view.element(at), part.space) for view in (one, two))
-                return Chosen(condition, *both)
+                return Choice(condition, *both)
 
             return ElementView(part.shape, part.space, element, around)
 
@@ -365,7 +377,8 @@ class _Flattening(Struct, eq=False):
         )
 
     def fold(self, node: ir.Fold, operands: Sequence[Views], around: Nest) -> Views:
-        steps = None if node.ends is not None else steps_of(node)
+        node = self.over_longest(node)
+        steps = steps_of(node)
         if steps is None:
             return self.loop(node, operands[0], around)
         inner = around.over(node.coords, node.extents)
@@ -374,6 +387,48 @@ class _Flattening(Struct, eq=False):
             self.reduced(node, step, start, around) for step, start in zip(steps, operands[0], strict=True)
         )
 
+    def measure(self, length: Symbol, number: Equation) -> None:
+        """Note a number that is a length."""
+        measured = LengthByData(length, ReadAt(number, ()))
+        self.arrays.append(Equation("length", number.space, Nest(), span=number.span, measured=measured))
+
+    def largest_of(self, length: Symbol, span: Span) -> Symbol:
+        """Return the largest value of a length that data decides at many places."""
+        most = the_symbol(data_symbol(f"{length.name}_most", 0, None))
+        number = Equation("longest", "Z", Nest(), given=longest(self.program, length), span=span)
+        self.arrays.append(number)
+        self.measure(most, number)
+        return most
+
+    def over_longest(self, node: ir.Fold) -> ir.Fold:
+        """Return a fold over a range by data as one over the longest of them: further steps do nothing.
+
+        So is one that data ends: a step is taken as long as the first component of the state is true.
+        """
+        extents, taken = list(node.extents), list[Node]()
+        carried = ir.Ref(node.accumulator, node.accumulator.type)
+
+        def at_most(coord: Symbol, end: Node) -> Node:
+            place = ir.Number(atom(coord), end.type, node.span)
+            return ir.Lambda("le", (place, end), "Z", numeric_type("B"), "data", node.span)
+
+        if node.ends is not None:
+            extents = [atom(self.largest_of(node.ends, node.span))]
+            taken.append(ir.Component(carried, 1, carried.type[:1]))
+            most = node.ends.hi
+            if most is not None and any(symbol.kind == "coord" for symbol in most.free):
+                taken.append(at_most(node.coords[0], ir.Number(most, numeric_type("Z"), node.span)))
+        for k, (coord, extent) in enumerate(zip(node.coords, node.extents, strict=True)):
+            length = only_symbol(extent)
+            if length is not None and length in self.longest:
+                longest_of_all, var = self.longest[length]
+                extents[k] = atom(longest_of_all)
+                taken.append(at_most(coord, ir.Ref(var, var.type)))
+        body, same = node.body, Block((), carried)
+        for condition in taken:
+            body = Block((), ir.Select(condition, body, same, carried.type, node.span))
+        return replace(node, extents=tuple(extents), body=body, ends=None) if taken else node
+
     def loop(self, node: ir.Fold, start: Views, around: Nest) -> Views:
         """Return what a loop ends with that carries a state from step to step.
 
@@ -381,8 +436,6 @@ class _Flattening(Struct, eq=False):
         step, and after the last one.  Where later ranges depend on earlier coordinates, there is a step for
         each place of the box around them, and outside of the ranges the state stays what it is.
         """
-        if node.ends is not None:
-            refuse(UNKNOWN, "a loop that data ends has no derivative yet", node.span)
         own, name = set(node.coords), self.hint or "state"
         loop = Loop(time := len(around.coords))
         sizes: dict[Symbol, Poly] = {}
@@ -631,12 +684,37 @@ _Rule: TypeAlias = Callable[[_Flattening, Any, Sequence[Views], Nest], Views]
 
 
 def _filter(work: _Flattening, node: ir.Filter, operands: Sequence[Views], around: Nest) -> Views:
+    """Return what a filter keeps: a read at the places that the mask keeps."""
     what = "repeat" if node.repeats else "filter"
-    refuse(UNKNOWN, f"a `{what}` by data has no derivative yet", node.span)
+    if around.coords:
+        message = f"a `{what}` by data has no derivative yet inside of a map or a loop"
+        refuse(UNKNOWN, message, node.span)
+    tol, (mask,) = operands
+    marks = work.lay_out(mask, "mask", node.span)
+    domain = _range_over((atom(node.length),))
+    measured = LengthByData(node.length, ReadAt(marks, domain.at), node.repeats)
+    places = Equation("places", "N", domain, span=node.span, measured=measured)
+    work.arrays.append(places)
+
+    def kept(view: ElementView, part: ir.Part) -> ElementView:
+        def element(at: Subscripts) -> Expression:
+            return work.element(view, (ReadAt(places, at[:1]), *at[1:]), node.span)
+
+        return ElementView(part.shape, part.space, element, around)
+
+    return tuple(map(kept, tol, node.type))
 
 
 def _length(work: _Flattening, node: ir.Length, operands: Sequence[Views], around: Nest) -> Views:
-    refuse(UNKNOWN, "a range whose ends data decides has no derivative yet", node.span)
+    number = work.lay_out(operands[0][0], "length", node.span)
+    here = _number(ReadAt(number, around.at), number.space, around)
+    if around.coords:
+        var = Var("length", node.type)
+        work.values[var] = (here,)
+        work.longest[node.length] = work.largest_of(node.length, node.span), var
+    else:
+        work.measure(node.length, number)
+    return (here,)
 
 
 def _embed(work: _Flattening, node: ir.Embed, operands: Sequence[Views], around: Nest) -> Views:

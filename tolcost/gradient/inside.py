@@ -10,17 +10,18 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from tolcost.algebra import ONE, Poly, substitute
+from tolcost.algebra import ONE, Cond, Poly, substitute
 from tolcost.diagnostics import refuse
 from tolcost.gradient.equations import (
     Apply,
-    Chosen,
+    Choice,
     Equation,
     Expression,
     ReadAt,
     Reduction,
     Scattered,
     Static,
+    Subscripts,
     rebuilt,
     walk,
 )
@@ -35,11 +36,27 @@ def keep_inside(arrays: Sequence[Equation]) -> None:
         for array in reversed(arrays):
             value = array.value
             if isinstance(value, Scattered):
-                kept[array] = replace(value, body=_inside(value.body, array in left_out, left_out))
+                kept[array] = _put_inside(array, value, left_out)
             elif value is not None:
                 kept[array] = _inside(value, array in left_out, left_out)
     for array, found in kept.items():
         array.value = found
+
+
+def _put_inside(array: Equation, value: Scattered, left_out: set[Equation]) -> Scattered:
+    """Change what is put at places: an array that may be left out is one to which nothing happens outside."""
+    may_be = array in left_out
+    at = value.at
+    if may_be:
+        if value.start is not None:
+            left_out.add(value.start.array)
+        ends = array.domain.extents[value.around :]
+        at = tuple([_nearest(*pair) for pair in zip(_indices(at, left_out), ends, strict=True)])
+    return replace(value, at=at, body=_inside(value.body, may_be, left_out))
+
+
+def _indices(at: Subscripts, left_out: set[Equation]) -> Subscripts:
+    return tuple([index if isinstance(index, Poly) else _inside(index, True, left_out) for index in at])
 
 
 def _inside(expr: Expression, may_be: bool, left_out: set[Equation]) -> Expression:
@@ -55,11 +72,11 @@ def _inside(expr: Expression, may_be: bool, left_out: set[Equation]) -> Expressi
         if any(not extent.free.isdisjoint(by_data) for extent in domain.extents):
             message = "a read that may be outside has no derivative yet where data decides a range's length"
             refuse("T0900", message, expr.span)
-        nearest = [_nearest(index, extent) for index, extent in zip(expr.at, ends, strict=True)]
-        return replace(expr, at=tuple(nearest))
-    if isinstance(expr, Chosen):
+        at = _indices(expr.at, left_out)
+        return replace(expr, at=tuple([_nearest(*pair) for pair in zip(at, ends, strict=True)]))
+    if isinstance(expr, Choice) and not isinstance(expr.condition, Cond):
         condition = _inside(expr.condition, may_be, left_out)
-        return Chosen(condition, *(_inside(side, True, left_out) for side in (expr.then, expr.other)))
+        return Choice(condition, *(_inside(side, True, left_out) for side in (expr.then, expr.other)))
     if isinstance(expr, Apply) and expr.function == "where":
         condition, *sides = expr.args
         kept = [_inside(side, True, left_out) for side in sides]
@@ -72,7 +89,9 @@ def _inside(expr: Expression, may_be: bool, left_out: set[Equation]) -> Expressi
 
 def _chooses(expr: Expression | Scattered) -> bool:
     """Whether data may leave out a part of an expression."""
-    return isinstance(expr, Chosen) or (isinstance(expr, Apply) and expr.function == "where")
+    if isinstance(expr, Choice):
+        return not isinstance(expr.condition, Cond)
+    return isinstance(expr, Apply) and expr.function == "where"
 
 
 def _nearest(index: Poly | Expression, extent: Poly) -> Poly | Expression:

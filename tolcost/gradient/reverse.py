@@ -23,7 +23,6 @@ from tolcost.elementary import FUNCTIONS
 from tolcost.gradient.equations import (
     Apply,
     Choice,
-    Chosen,
     Equation,
     Expression,
     InSpace,
@@ -222,18 +221,8 @@ class _Reversing(Struct, eq=False):
         match expr:
             case ReadAt():
                 self.contribute(expr, dy)
-            case Choice(condition=condition):
-                domain = self.domain
-                for side, holds_ in ((expr.then, condition), (expr.other, negate(condition))):
-                    self.domain = domain.where(holds_)
-                    self.spread(side, dy, y, array)
-                self.domain = domain
-            case Chosen():
-                for side, is_first in ((expr.then, True), (expr.other, False)):
-                    if self.is_active(side):
-                        self.chosen = ((expr.condition, is_first), *self.chosen)
-                        self.spread(side, self.make(dy), y, array)
-                        self.chosen = self.chosen[1:]
+            case Choice():
+                self.spread_choice(expr, dy, y, array)
             case InSpace():
                 if not expr.bits and is_real(expr.space) and is_real(expr.value.space):
                     self.spread(expr.value, _cast(dy, family(expr.value.space)), y, array)
@@ -241,6 +230,18 @@ class _Reversing(Struct, eq=False):
                 self.applied(expr, dy, y, array)
             case Reduction() if self.is_active(expr):
                 self.reduced(expr, dy, y, array)
+
+    def spread_choice(self, expr: Choice, dy: Expression, y: Expression, array: Equation) -> None:
+        """Pass an adjoint on to the side that is chosen."""
+        condition, domain, chosen = expr.condition, self.domain, self.chosen
+        for side, is_first in ((expr.then, True), (expr.other, False)):
+            if isinstance(condition, Cond):
+                self.domain = domain.where(condition if is_first else negate(condition))
+                self.spread(side, dy, y, array)
+            elif self.is_active(side):
+                self.chosen = ((condition, is_first), *chosen)
+                self.spread(side, self.make(dy), y, array)
+        self.domain, self.chosen = domain, chosen
 
     def is_active(self, expr: Expression | Scattered) -> bool:
         """Whether an expression depends on the wanted inputs."""

@@ -1,4 +1,4 @@
-"""The functions of one model, and an analysis of the values that functions and graphs use as data."""
+"""The functions of one model, what they and graphs use as data, and a model without calls of them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from tolcost.catalogue.graph import (
     FunctionKey,
     Graph,
     GraphNode,
+    Model,
     ModelFunction,
     Reference,
     Weight,
+    first_output,
     free_names,
     held_in,
     met,
@@ -159,3 +161,94 @@ def _resolved_graph(graph: Graph, given: Mapping[str, object], key: bytes) -> Gr
     nodes = tuple(_resolved(node, given, key) for node in graph.nodes)
     same = all(a is b for a, b in zip(nodes, graph.nodes, strict=True))
     return graph if same else replace(graph, nodes=nodes)
+
+
+# === Inlining.
+
+_MOST_INLINED = 200_000
+"""Nodes up to which calls are inlined: functions that call others twice double at every level."""
+
+
+def inlined(model: Model) -> Model:
+    """Return a model with the nodes of functions in the place of their calls.
+
+    A call stays where its function calls itself, takes an operator in another version than the graph, or
+    gives an input, or a value twice.
+    """
+    work = _Inlining(Functions(model.functions, model.opsets), dict(model.opsets))
+    graph = model.graph
+    work.taken.update(graph.weights, (given.name for given in graph.inputs))
+    work.taken.update(name for node in graph.nodes for name in node.outputs)
+    for node in graph.nodes:
+        work.add(node, ())
+    return replace(model, graph=replace(graph, nodes=tuple(work.nodes)), opsets=work.opsets)
+
+
+class _Inlining:
+    """The nodes so far, and the names that are taken."""
+
+    def __init__(self, functions: Functions, opsets: dict[str, int]) -> None:
+        self.functions = functions
+        self.opsets = opsets
+        self.nodes: list[GraphNode] = []
+        self.taken: set[str] = set()
+
+    def add(self, node: GraphNode, callers: tuple[ModelFunction, ...]) -> None:
+        """Append a node, or those of the function that it calls."""
+        function = self.functions.called(node)
+        if function is None or function in callers or not self.fits(function):
+            self.nodes.append(node)
+            return
+        own = first_output(node.outputs)
+        names = dict(zip(function.inputs, (*node.inputs, *[""] * len(function.inputs)), strict=False))
+        names |= {inner: name for inner, name in zip(function.outputs, node.outputs, strict=False) if name}
+        path = (*node.path, node.name.split("/")[-1] or node.op)
+        for inner in self.functions.nodes(function, node):
+            for name in inner.outputs:
+                if name and name not in names:
+                    names[name] = self.fresh(f"{own}/{name}")
+            moved = _renamed(inner, names)
+            self.add(moved._replace(scope=(*path, *inner.path)), (*callers, function))
+
+    def fits(self, function: ModelFunction) -> bool:
+        """Whether the nodes of a function mean the same in the graph."""
+        opsets = {**self.opsets, **function.opsets}
+        uses = {domain for domain in _domains(function.nodes) if domain in opsets}
+        if any(self.opsets.get(domain, opsets[domain]) != opsets[domain] for domain in uses):
+            return False
+        if len({*function.inputs, *function.outputs}) < len(function.inputs) + len(function.outputs):
+            return False
+        self.opsets |= {domain: opsets[domain] for domain in uses}
+        return len(self.nodes) < _MOST_INLINED
+
+    def fresh(self, name: str) -> str:
+        """Return a name that is not taken, and take it."""
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return name
+
+
+def _domains(nodes: Iterable[GraphNode]) -> Iterator[str]:
+    for node in nodes:
+        yield node.domain
+        for graph in node.graphs.values():
+            yield from _domains(graph.nodes)
+
+
+def _renamed(node: GraphNode, names: Mapping[str, str]) -> GraphNode:
+    """Return a node with other names for its tensors, and for what its graphs take from outside."""
+    graphs = {key: _renamed_graph(graph, names) for key, graph in node.graphs.items()}
+    inputs = tuple([names.get(name, name) for name in node.inputs])
+    outputs = tuple([names.get(name, name) for name in node.outputs])
+    if not graphs:
+        return node._replace(inputs=inputs, outputs=outputs)
+    free = free_names(graphs)
+    key = node.key + b"\0" + "\0".join(free).encode()  # graphs that take other names are other attributes
+    return node._replace(inputs=inputs, outputs=outputs, graphs=graphs, free=free, key=key)
+
+
+def _renamed_graph(graph: Graph, names: Mapping[str, str]) -> Graph:
+    free = {name: names[name] for name in graph.free if name in names}
+    nodes = tuple(_renamed(node, free) for node in graph.nodes)
+    return replace(graph, nodes=nodes, outputs=tuple(free.get(name, name) for name in graph.outputs))

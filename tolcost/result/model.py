@@ -24,6 +24,7 @@ from tolcost.diagnostics import quoted, refuse, visible
 from tolcost.elaborate import Seq, Tensor
 from tolcost.models.analysis import GraphCost, analyze_graph, conditions_of, depth_of, settling, with_forms
 from tolcost.models.facts import Known, as_tensor, is_version
+from tolcost.models.functions import inlined
 from tolcost.models.input_shapes import (
     AskedShape,
     check_names,
@@ -244,7 +245,14 @@ class ModelStudy(Study, dict=True, frozen=True):
         """Return a step of training of the model."""
         from tolcost.result.training import requested, training_study  # derivatives take time to load
 
-        return training_study(self, requested(optimizer, asked), at)
+        return training_study(self.without_calls(), requested(optimizer, asked), at)
+
+    def without_calls(self) -> ModelStudy:
+        """Return the model with the nodes of its functions in the place of their calls."""
+        if not any(map(self.cost.functions.called, self.model.graph.nodes)):
+            return self
+        said = (self.walked, self.told, self.assumed.texts)
+        return _walked_as(self.file, inlined(self.model), self.cost.session, *said)
 
     def compared_parts(self) -> Iterator[ComparedFigure]:
         """Yield the totals by operator."""
@@ -465,16 +473,25 @@ def walked_again(
     held: tuple[Poly | None, ...],
 ) -> ModelStudy:
     """Walk a pickled study again; ``Rejected`` if definitions have changed its cost since."""
-
-    def walk() -> ModelStudy:
-        study = walked(file, model, Session(open_library(folders)), numbers)
-        return (study.with_numbers(told) if told else study).assuming(texts)
-
-    study = with_deep_stack(walk)
+    session = Session(open_library(folders))
+    study = with_deep_stack(lambda: _walked_as(file, model, session, numbers, told, texts))
     if study._held() != held:
         message = f"what was kept of {quoted(file)} is not what it costs by the definitions that are here"
         refuse("T0669", message, hint="analyse the model anew")
     return study
+
+
+def _walked_as(
+    file: str,
+    model: Model,
+    session: Session,
+    numbers: Mapping[str, int],
+    told: Mapping[str, int],
+    texts: Sequence[str],
+) -> ModelStudy:
+    """Walk a model as another one was walked: with its numbers and its assumptions."""
+    study = walked(file, model, session, numbers)
+    return (study.with_numbers(told) if told else study).assuming(texts)
 
 
 def _study(file: str, cost: GraphCost, numbers: Mapping[str, int], assuming: Assumed = NOTHING) -> ModelStudy:

@@ -12,7 +12,8 @@ import json
 import math
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ import numpy as np
 import torch
 from msgspec import Struct
 
+from tolcost.algebra import AlgebraBudget, Symbol, evaluate, total_of
 from tolcost.atoms.kit import program_symbols
+from tolcost.atoms.lengths import check_conditions
 from tolcost.atoms.nodes import Program
 from tolcost.atoms.unroll import (
     Atom,
@@ -33,7 +36,7 @@ from tolcost.atoms.unroll import (
 )
 from tolcost.catalogue.conformance import count_difference
 from tolcost.cli.analyze import Request, lowered
-from tolcost.cost import count
+from tolcost.cost import Counts, count
 from tolcost.diagnostics import Rejected
 from tolcost.execute import Execution, run_vectorised
 from tolcost.execute.functions import apply_checked
@@ -49,10 +52,14 @@ FOLDERS = (
     "examples", "circuits", "families", "matlang", "motifs", "optimizers", "paper/section5", "polybench",
     "tensors", "textbook", "haskell", "relational",
 )  # fmt: skip
-LENGTHS = ([3] * 30, [2, 3, 4, 5] * 8, [4] * 30, [5, 4, 3, 2] * 8, [2] * 30, [8, 4, 2] * 10, [1] * 30)
-"""Lengths that are tried, until a program admits two of them."""
-SECONDS_EACH = 60
-MOST_ATOMS = 30_000
+LENGTHS = ([3] * 30, [2, 3, 4, 5] * 8, [4] * 30, [5, 4, 3, 2] * 8, [2] * 30, [8, 4, 2] * 10)
+"""Lengths that are tried first, until a program admits two of them."""
+DRAWN, TRIED = 3000, 40
+"""How many lengths are drawn after that, and how many of them are tried, the smallest first."""
+SECONDS_EACH = 90
+"""What the derivation may take, and then each point."""
+MOST_ATOMS, MOST_RUN = 30_000, 1_000_000
+"""The most atoms that PyTorch computes, and the most that a run of gradients does."""
 NEAR = 1e-6
 
 Value = tuple[np.ndarray, ...]
@@ -190,21 +197,31 @@ class Found(Struct, frozen=True):
     counts: str | None
 
 
-def _small(array: np.ndarray) -> np.ndarray:
-    """Bring whole numbers into 1 and 2, which are places of most arrays, counted from 0 or from 1."""
-    return 1 + array % 2 if array.dtype.kind == "i" else array
+def _small(array: np.ndarray, first: int) -> np.ndarray:
+    """Bring whole numbers into two values, which are places of most arrays, counted from 0 or from 1."""
+    return first + array % 2 if array.dtype.kind == "i" else array
 
 
-def compared(program: Program, made: Program, dims: Mapping[str, int]) -> Found:
+def _first_run(program: Program, drawn: Mapping[str, Value], dims: Mapping[str, int]) -> tuple[Any, ...]:
+    """Return inputs at which a program runs, as drawn or with small numbers; its lengths; and the run."""
+    for first in (None, 1, 0):
+        arrays = dict(drawn)
+        if first is not None:  # as drawn, whole numbers are places of nothing
+            arrays = {name: tuple(_small(part, first) for part in parts) for name, parts in drawn.items()}
+        lengths = dict(lengths_by_name(program, arrays, dims))
+        try:
+            return arrays, lengths, run_vectorised(program, arrays, lengths)
+        except Rejected:
+            if first == 0:
+                raise
+    raise AssertionError
+
+
+def compared(program: Program, made: Program, counts: Counts, dims: Mapping[str, int]) -> Found:
     """Compare the gradients of a program at random inputs with those of PyTorch."""
     known = {symbol.name for symbol in program_symbols(program)}
-    arrays = random_inputs(program, {name: n for name, n in dims.items() if name in known})
-    lengths = dict(lengths_by_name(program, arrays, dims))
-    try:
-        plain = run_vectorised(program, arrays, lengths)
-    except Rejected:  # whole numbers that are places of nothing
-        arrays = {name: tuple(map(_small, parts)) for name, parts in arrays.items()}
-        plain = run_vectorised(program, arrays, lengths)
+    drawn = random_inputs(program, {name: n for name, n in dims.items() if name in known})
+    arrays, lengths, plain = _first_run(program, drawn, dims)
     rng = np.random.default_rng(0)
     adjoints = {
         needed.name: rng.uniform(
@@ -228,7 +245,7 @@ def compared(program: Program, made: Program, dims: Mapping[str, int]) -> Found:
         again, _ = _theirs(program, nearby, there, adjoints, lengths)
         if _largest(again, theirs) > NEAR:
             raise Unsteady
-    return Found(error, count_difference(count(made), here))
+    return Found(error, count_difference(counts, here))
 
 
 class Unsteady(Exception):
@@ -308,13 +325,20 @@ def held(path: Path) -> dict[str, Any]:
     """Return what came of a program: at how many lengths it is held, and why at no others."""
     program = lowered(str(path), Request()).program
     made, _ = derived(program)
+    counts = count(made)
     near = 1e-4 if is_coarse(program) else NEAR
     row: dict[str, Any] = {"shapes": 0, "error": 0.0}
-    symbols = tuple(program.symbols)
-    for lengths in LENGTHS[: len(LENGTHS) if symbols else 1]:
-        dims = {symbol.name: n for symbol, n in zip(symbols, lengths, strict=False)}
+    row |= {} if _open_lengths(program) else {"fixed": True}
+    for dims in lengths_for(program):
+        if _is_large(counts, dims):
+            row.setdefault("refused", "too slow")
+            continue
+        signal.alarm(SECONDS_EACH)
         try:
-            found = with_deep_stack(lambda dims=dims: compared(program, made, dims))
+            found = with_deep_stack(lambda dims=dims: compared(program, made, counts, dims))
+        except TimeoutError:
+            row.setdefault("refused", "too slow")
+            continue
         except Unsteady:
             row.setdefault("refused", "PyTorch's own gradients jump there")
             continue
@@ -331,6 +355,44 @@ def held(path: Path) -> dict[str, Any]:
     if row["shapes"]:
         row.pop("refused", None)
     return row
+
+
+def lengths_for(program: Program) -> Iterator[dict[str, int]]:
+    """Yield lengths to try: patterns, and then small ones at which the conditions of the program hold."""
+    symbols = _open_lengths(program)
+    if not symbols:
+        yield {}
+        return
+    for lengths in LENGTHS:
+        yield {symbol.name: n for symbol, n in zip(program.symbols, lengths, strict=False)}
+    rng, names = np.random.default_rng(0), [symbol.name for symbol in symbols]
+    drawn = {tuple(map(int, rng.integers(1, 2 + k % 4, len(symbols)))) for k in range(DRAWN)}
+    fitting = (one for one in sorted(drawn, key=lambda one: (sum(one), one)) if _fits(program, symbols, one))
+    for lengths in islice(fitting, TRIED):
+        yield dict(zip(names, lengths, strict=True))
+
+
+def _is_large(counts: Counts, dims: Mapping[str, int]) -> bool:
+    """Tell whether a run takes too long at lengths, as far as these decide it."""
+    total = total_of(counts.atoms.values())
+    known = {symbol: dims[symbol.name] for symbol in total.free if symbol.name in dims}
+    try:
+        return known.keys() == total.free and evaluate(total, known) > MOST_RUN
+    except AlgebraBudget:
+        return True
+
+
+def _open_lengths(program: Program) -> list[Symbol]:
+    return [symbol for symbol in program_symbols(program) if symbol.kind not in ("coord", "data")]
+
+
+def _fits(program: Program, symbols: Sequence[Symbol], lengths: Sequence[int]) -> bool:
+    """Tell whether the conditions of a program hold at lengths, as far as these decide them."""
+    try:
+        check_conditions(program.conditions, dict(zip(symbols, lengths, strict=True)))
+    except Rejected:
+        return False
+    return True
 
 
 def _expired(*_: object) -> None:

@@ -175,11 +175,9 @@ def _slope(point: Point, along: dict[str, np.ndarray], step: float) -> float:
         arrays = dict(point.arrays)
         arrays |= {name: (arrays[name][0] + signed * v,) for name, v in along.items()}
         run = run_vectorised(point.program, arrays, lengths_by_name(point.program, arrays, {}))
-        ends.append(
-            sum(
-                float(np.sum(np.asarray(parts_of(run.outputs[output.name])[0]) * adjoint))
-                for output in point.program.outputs
-                if (adjoint := adjoint_of(point.adjoints, output.name)) is not None
-            )
-        )
+        values = {name: np.asarray(parts_of(value)[0]) for name, value in run.outputs.items()}
+        pairs = [(v, a) for name, v in values.items() if (a := adjoint_of(point.adjoints, name)) is not None]
+        if any(value.shape != adjoint.shape for value, adjoint in pairs):
+            return float("nan")  # how many numbers there are changes between the ends
+        ends.append(sum(float(np.sum(value * adjoint)) for value, adjoint in pairs))
     return (ends[0] - ends[1]) / (2 * step)

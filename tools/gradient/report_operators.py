@@ -8,6 +8,7 @@ From ``reports/data/gradients.json`` and ``gradients_programs.json`` only; the s
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -114,11 +115,13 @@ OF_PROGRAMS = """
 A program is unrolled at given lengths into its five atoms, and PyTorch computes these, one number after the
 other. So PyTorch differentiates the same program, by rules of its own, and nothing of how gradients are
 derived here is used. Values are compared as well. Of {every} programs, {nothing} have nothing to
-differentiate. **{held} of the other {real} have the gradients of PyTorch, {two} of these at two choices of
-lengths; {wrong} have others.** The largest error is {error:.1g}.
+differentiate, and {uncompiled} do not compile as they are: some of the paper as it prints them, and one whose
+attribute has to be given. **{held} of the other {real} have the gradients of PyTorch, {two} of these at two
+choices of lengths, and {fixed} at the only lengths that they have; {wrong} have others.** The largest error
+is {error:.1g}; where a program rounds to 32 bits inside, it may be 1e-4, else 1e-6.
 
-| programs | held | nothing to differentiate | not |
-|---|---:|---:|---:|
+| programs | held | nothing to differentiate | do not compile | not held |
+|---|---:|---:|---:|---:|
 {folders}
 
 | why not | programs |
@@ -148,7 +151,7 @@ def report_programs() -> str:
     folders = sorted({_folder(name) for name in found})
     refused: dict[str, list[str]] = {}
     for name, row in found.items():
-        if kinds[name] == "not":
+        if kinds[name] in ("not", "uncompiled"):
             said = row.get("wrong") or row.get("refused", "none of the lengths that were tried is admitted")
             refused.setdefault(said.partition(": ")[2] or said, []).append(name)
     many = Counter((_folder(name), one) for name, one in kinds.items())
@@ -156,12 +159,15 @@ def report_programs() -> str:
         every=len(found),
         nothing=sum(one == "nothing" for one in kinds.values()),
         held=len(held),
-        real=sum(one != "nothing" for one in kinds.values()),
+        uncompiled=sum(one == "uncompiled" for one in kinds.values()),
+        real=sum(one in ("held", "not") for one in kinds.values()),
         two=sum(row["shapes"] > 1 for row in held),
+        fixed=sum(row["shapes"] == 1 and row.get("fixed", False) for row in held),
         wrong=sum("wrong" in row for row in found.values()) or "none",
         error=max(row["error"] for row in held),
         folders=_lines(
-            (folder, *(many[folder, one] or "" for one in ("held", "nothing", "not"))) for folder in folders
+            (folder, *(many[folder, one] or "" for one in ("held", "nothing", "uncompiled", "not")))
+            for folder in folders
         ),
         refused=_lines((said, _names(sorted(names))) for said, names in sorted(refused.items())),
     )
@@ -176,7 +182,10 @@ def _kind_of_program(row: Row) -> str:
         return "not"
     if row.get("shapes"):
         return "held"
-    return "nothing" if row.get("refused", "").startswith("T0901") else "not"
+    code = row.get("refused", "").partition(": ")[0]
+    if code == "T0901":
+        return "nothing"
+    return "uncompiled" if re.fullmatch("T0[2-8]..", code) else "not"
 
 
 def recorded() -> dict[str, Any]:
