@@ -8,8 +8,9 @@ from typing import Any
 from tolcost.apps.plan.door import shipped_model
 from tolcost.apps.plan.figures import ModelRun, ServedModel, served
 from tolcost.apps.plan.precision import precision_of
-from tolcost.apps.plan.time import RunTime, engine_of, run_time
+from tolcost.apps.plan.time import RunTime, run_time
 from tolcost.cost.device import load_device
+from tolcost.cost.engine import engine_of
 
 ROOT = Path(__file__).parents[2]
 RECORDED: dict[str, Any] = json.loads(

@@ -60,6 +60,8 @@ Candidates: TypeAlias = tuple[tuple[Limit, Weighed], ...]
 PRODUCT, STREAM = "product", "stream"
 """The patterns of work that the device does not list: with multiply-accumulates, or without."""
 UNIT = "µs"
+PYTORCH = "pytorch"
+"""The engine that devices were recorded with."""
 _PICOSECOND = 10**6
 _ATTOSECOND = 10**12
 _MAX_FILE = 1 << 20
@@ -113,11 +115,17 @@ class Fitted(Struct, frozen=True, eq=False):
     groups: tuple[CallPattern, ...]
     operators: Mapping[str, Habit] = field(default_factory=dict)
     error_models: Fraction | None = None
+    calls: Mapping[str, Habit] = field(default_factory=dict)
+    """The operators and functions that an engine runs otherwise than they were recorded."""
+
+    def listed(self, op: str) -> Habit | None:
+        """Return how an operator or function runs, if that is said."""
+        return self.calls.get(op) or self.operators.get(op)
 
     def habit(self, work: CallWork) -> Habit:
         """Return how the device runs some work; unlisted operators are products or streams."""
         plain = Habit(STREAM if work.macs == 0 else PRODUCT)
-        return self.operators.get(work.op, plain).of(work.options)
+        return (self.listed(work.op) or plain).of(work.options)
 
     def group(self, work: CallWork) -> CallPattern | None:
         """Return the group for some work; None where it starts no kernel."""
@@ -130,7 +138,7 @@ class Fitted(Struct, frozen=True, eq=False):
 
     def obstacle(self, work: CallWork) -> Obstacle | None:
         """Return why some work is unlike all that was recorded; a listed operator was recorded itself."""
-        return None if work.op in self.operators else work.obstacle
+        return None if self.listed(work.op) else work.obstacle
 
     @property
     def stream(self) -> CallPattern:
@@ -151,6 +159,8 @@ class Device(Struct, frozen=True, eq=False):
     """The bytes that it holds, if the file says so."""
     operations: Mapping[str, Fraction] = field(default_factory=dict)
     """Peaks of elementary functions, by space; functions in other spaces bound nothing."""
+    engine: str = PYTORCH
+    """The engine that runs calls on it, as ``tolcost.cost.engine`` has them."""
 
 
 class CallWork(Struct, frozen=True, eq=False):

@@ -176,7 +176,7 @@ class Times(Struct, frozen=True, eq=False, dict=True):
         if self.views and fitted.habit(work).view:
             return Fraction(0), ()
         start, candidates = predicted(fitted, work)
-        if work.op in fitted.operators or not candidates:
+        if fitted.listed(work.op) or not candidates:
             return start, candidates
         return start, (*candidates, *operations_bound(self.device, work))
 
