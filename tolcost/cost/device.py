@@ -26,6 +26,8 @@ the error measured on operators and models that were not used for the fit.  All 
     quantity = "bytes"                 # or "macs", or "elements"
     start = 4.0
     rate = 800_000
+    term = 0.03                        # of products, for each term of the sum of a result; may be missing
+    split = 256                        # longer sums are split into such pieces; if missing, they never are
     error = 0.05                       # median, on operators that it was not fitted on; may be missing
     [fitted.operators]                 # the pattern of an operator; others are products or streams
     Softmax = { pattern = "normalise", kernels = 1, passes = 1 }
@@ -46,7 +48,19 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tolcost.algebra import ZERO, Poly, Symbol, const, is_nonnegative, maximum, relu, to_text, total_of
+from tolcost.algebra import (
+    ZERO,
+    Poly,
+    Symbol,
+    const,
+    is_nonnegative,
+    maximum,
+    minimum,
+    relu,
+    to_text,
+    total_of,
+)
+from tolcost.algebra.floors import exact_quotient
 from tolcost.cost.count import CountKey
 from tolcost.cost.kernel import Obstacle
 from tolcost.cost.weights import Weighed, read_toml
@@ -76,6 +90,10 @@ class CallPattern(Struct, frozen=True):
     start: Fraction
     rate: Fraction
     spaces: tuple[str, ...] = ()
+    term: Fraction = Fraction(0)
+    """Of products, what each term of the sum of a result takes, however many are computed at once."""
+    split: int = 0
+    """The most terms that go one after the other; 0 for all of them."""
     error: Fraction | None = None
     within_half: Fraction | None = None
     points: int = 0
@@ -314,8 +332,8 @@ def predicted(fitted: Fitted, work: CallWork) -> tuple[Fraction, Candidates]:
     match group.quantity:
         case "macs":
             results = work.written * fitted.prologue
-            amount = work.macs * work.width + results
-            return start, (*streamed, ("operations", _over(amount, group.rate * work.width)))
+            amount = _over(work.macs * work.width + results, group.rate * work.width)
+            return start, (*streamed, ("operations", _added(amount, _summing(group, work))))
         case "bytes":
             between = maximum(work.largest, work.written) if habit.passes > 1 else work.written
             return start, (
@@ -325,6 +343,29 @@ def predicted(fitted: Fitted, work: CallWork) -> tuple[Fraction, Candidates]:
         case "elements":
             visits = maximum(work.read, work.written) * habit.passes
             return start, (*streamed, ("operations", _over(visits, group.rate * work.width)))
+
+
+def _summing(group: CallPattern, work: CallWork) -> Weighed:
+    """Return the time of the sum of one result, which a call waits for; 0 where its length is no form."""
+    terms: Poly | None = None
+    if group.term and work.written != 0:
+        macs, written = work.macs * work.width, work.written
+        known = macs.constant, written.constant
+        terms = (
+            exact_quotient(macs, written)
+            if None in known
+            else const(int(known[0] or 0) // int(known[1] or 1))
+        )
+    if terms is None:
+        return Weighed(ZERO, 1, UNIT)
+    pieces = minimum(terms, const(group.split)) if group.split else terms
+    return Weighed(pieces * group.term.numerator, group.term.denominator, UNIT)
+
+
+def _added(one: Weighed, other: Weighed) -> Weighed:
+    below = lcm(one.denominator, other.denominator)
+    tops = (form.numerator * (below // form.denominator) for form in (one, other))
+    return Weighed(total_of(tops), below, UNIT)
 
 
 def tidy(candidates: Sequence[Weighed]) -> tuple[Weighed, ...]:
@@ -447,7 +488,18 @@ class _Reader(Struct):
 
     def group(self, raw: Mapping[str, Any]) -> CallPattern:
         where = f"fitted.group {raw.get('pattern', '')}: "
-        keys = ("pattern", "spaces", "quantity", "start", "rate", "error", "within_half", "points")
+        keys = (
+            "pattern",
+            "spaces",
+            "quantity",
+            "start",
+            "rate",
+            "term",
+            "split",
+            "error",
+            "within_half",
+            "points",
+        )
         self.known(raw, keys, where)
         if raw.get("quantity") not in get_args(Quantity):
             self.complain(f"{where}quantity is one of {', '.join(get_args(Quantity))}")
@@ -457,6 +509,8 @@ class _Reader(Struct):
             self.number(raw, "start", where),
             self.number(raw, "rate", where),
             self.spaces(raw, where),
+            self.number(raw, "term", where, Fraction(0)),
+            self.integer(raw, "split", where, 0),
             self.optional(raw, "error", where),
             self.optional(raw, "within_half", where),
             self.integer(raw, "points", where, 0),

@@ -9,7 +9,7 @@ from typing import Any
 
 from . import predict
 from .recorded import Work
-from .study import HALVES, Study
+from .study import Study
 from .weights import by_function
 
 
@@ -102,11 +102,15 @@ def _groups(study: Study) -> Iterator[str]:
         kinds = {"bytes": predict.BYTES, "macs": predict.PRODUCTS}
         quantity = next((kind for kind, patterns in kinds.items() if pattern in patterns), "elements")
         yield from (f'quantity = "{quantity}"', f"start = {group.start:g}", f"rate = {group.rate:.0f}")
+        if group.term:
+            yield f"term = {group.term:g}"
+        if group.split:
+            yield f"split = {group.split}"
         if name in study.by_group:
             found = study.by_group[name]
             yield f"error = {found.median:.3f}"
             yield f"within_half = {found.within_50:.3f}"
-            yield f"points = {found.count // HALVES or 1}"
+            yield f"points = {found.count}"
 
 
 def _habit(work: Work) -> str:
