@@ -105,6 +105,27 @@ def test_an_engine_is_for_a_device_on_which_its_kernels_were_recorded(tmp_path, 
         tolcost.load_model(model).time("h200", "best")
 
 
+@pytest.mark.parametrize(
+    "text, kernels",
+    [
+        ("u = MatMul(x, w) y = Add(u, b)", 1),
+        ("u = MatMul(x, w) y = Add(b, u)", 1),
+        ("u = MatMul(x, w) v = Add(u, b) y = Mul(v, u)", 3),  # the product is read again
+        ("u = MatMul(x, w) y = Add(u, c)", 2),  # not a vector of parameters
+        ("u = MatMul(x, w) y = Mul(u, b)", 2),  # not a sum
+        ("u = Exp(x) y = Add(u, b)", 2),  # not a product
+    ],
+)
+def test_a_bias_is_added_by_the_kernel_of_the_product(text, kernels):
+    """So torch.nn.Linear does it, which exporters write as a product and an addition."""
+    head = (
+        '<ir_version: 10, opset_import: ["" : 17]> g (float[n, 64] x, float[64, 64] w, float[n, 64] c)'
+        " => (float[n, 64] y) <float[64] b = {" + ", ".join(["1"] * 64) + "}> { "
+    )
+    cost = tolcost.from_onnx(parse_model(head + text + " }"), dims={"n": 16})
+    assert sum(cost.time("h200").limits.values()) == kernels
+
+
 def test_mistakes_in_what_an_operator_does_otherwise_are_told():
     start = (
         'name = "d"\n[peak]\nbytes = 1\n[peak.macs]\n[fitted]\nbandwidth = 1\n[[fitted.group]]\n'

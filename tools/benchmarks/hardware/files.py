@@ -52,6 +52,11 @@ VIEWS = ("Dropout", "Flatten", "Identity", "Reshape", "Shape", "Size", "Squeeze"
 """Operators that launch nothing in PyTorch: what they give is a view of what they take."""
 MOVED = ("Expand", "Slice", "Split", "Transpose")
 """Operators that were recorded as copies, and are views where they stand in a model."""
+JOINED = {
+    "MatMul": 'unless = ["bias after"], otherwise = { pattern = "affine" }',
+    "Add": 'unless = ["onto a product"], otherwise = { kernels = 0 }',
+}
+"""How a product with a bias and its addition run: in one kernel of PyTorch, as a ``Gemm`` does."""
 SPACES = {"float32": ("R", "float32"), "bfloat16": ("float16", "bfloat16")}
 """The spaces that go by what was recorded for a type."""
 
@@ -129,5 +134,6 @@ def _operators(study: Study) -> Iterator[str]:
             if own is not None:  # what PyTorch takes by itself, and otherwise the first
                 note = f'note = "{own.case.note}", unless = {json.dumps(list(own.case.unless))}'
                 habit = f"{_habit(own)}, {note}, otherwise = {{ {habit} }}"
-            yield f"{op} = {{ {habit}{', view = true' if op in MOVED else ''} }}"
+            joined = f", {JOINED[op]}" if op in JOINED else ""
+            yield f"{op} = {{ {habit}{', view = true' if op in MOVED else ''}{joined} }}"
     yield from (f"{op} = {{ kernels = 0 }}" for op in VIEWS)

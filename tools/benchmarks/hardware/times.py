@@ -64,11 +64,12 @@ def prediction(study: Study) -> list[str]:
         off.setdefault((p.name, p.work.type), []).append(study.device.predict(p.work) / p.us)
     bad = {key: g for key, g in off.items() if max(abs(r - 1) for r in g) > 0.5}
     groups = study.device.groups
+    numbers = 1 + sum(2 + bool(g.term) + bool(g.split) for g in groups.values())
     return [
         "## Time",
         "",
         (HERE / "method.md").read_text(encoding="utf-8"),
-        f"{sum(2 + bool(g.term) + bool(g.split) for g in groups.values()) + 1} numbers are fitted, on {len(study.of('fitted'))} points of "
+        f"{numbers} numbers are fitted, on {len(study.of('fitted'))} points of "
         f"{len(study.sides['fitted'])} operators; {len(study.sides['held out'])} operators are held out.",
         "",
         *table(
