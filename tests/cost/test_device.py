@@ -8,8 +8,9 @@ from itertools import product
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from tolcost.algebra import as_poly, evaluate, is_nonnegative, length, the_symbol
+from tolcost.algebra import Poly, as_poly, evaluate, is_nonnegative, length, the_symbol
 from tolcost.cost.device import UNIT, CallWork, Weighed, added, bound, parse_device, predicted, tidy
 from tolcost.diagnostics import Rejected
 
@@ -82,6 +83,29 @@ def test_predictions(read: int, written: int, largest: int, macs: int) -> None:
     assert taken("LpNorm", 0, {"float32"}) == (1, F(moved, 4))
     assert taken("Gather", 0, {"float32"}) == (6, max(streamed, F(3 * max(read, written), 6)))
     assert taken("Reshape", 0, {"float32"}) == (0, None)
+
+
+def test_a_product_waits_for_the_sum_of_a_result() -> None:
+    """Each result of a product of n by k and k by m is a sum of k terms; 64 of them go one by one."""
+    groups = tuple(
+        replace(group, term=F(1, 8), split=64) if group.title == "product float32" else group
+        for group in (DEVICE.fitted.groups if DEVICE.fitted else ())
+    )
+    fitted = replace(DEVICE.fitted, groups=groups)  # type: ignore[type-var]
+
+    def taken(n: Poly, k: Poly, m: Poly) -> Fraction:
+        zero, spaces = as_poly(0), frozenset({"float32"})
+        work = CallWork("MatMul", zero, zero, 4 * n * m, zero, n * k * m, spaces, 4)
+        start, candidates = predicted(fitted, work)
+        assert start == 4
+        point = {the_symbol(length(name)): number for name, number in (("n", 3), ("k", 40), ("m", 5))}
+        return max(form.at(point) for _, form in candidates)
+
+    plain = F(3 * 40 * 5 + 5 * 3 * 5, 6)
+    forms, numbers = map(length, "nkm"), map(as_poly, (3, 40, 5))
+    assert taken(*forms) == taken(*numbers) == plain + 5
+    more = F(3 * 400 * 5 + 5 * 3 * 5, 6)
+    assert taken(as_poly(3), as_poly(400), as_poly(5)) == more + 8
 
 
 @pytest.mark.parametrize("read, written, largest, macs", ROWS)

@@ -9,9 +9,9 @@ from tests.plan.test_families import model_of_type
 from tolcost.apps.plan.door import shipped_model
 from tolcost.apps.plan.plan import Plan, Question
 from tolcost.apps.plan.precision import precision_of
-from tolcost.apps.plan.time import engine_of
 from tolcost.check.lockfile import load_lock
 from tolcost.cli import run
+from tolcost.cost.engine import engine_of
 from tolcost.platform import specs_root
 
 SETTINGS = """paths = ["config.json"]

@@ -250,6 +250,12 @@ def test_the_nearest_type() -> None:
     (one,) = caught.value.diagnostics
     assert "the nearest is `gemma" in one.hint
     assert "which knows its keys, but for `tower`: --like gemma" in one.hint
+    experts = {"num_experts": 8, "num_experts_per_tok": 2, "norm_topk_prob": False, "attention_bias": False}
+    with pytest.raises(
+        Rejected
+    ) as caught:  # qwen3_moe has all of these keys, too, and others that are not there
+        model_in({**LLAMA, **experts, "model_type": "new"}, "new")
+    assert "the nearest is `olmoe`" in caught.value.diagnostics[0].hint
     with pytest.raises(Rejected, match="`tower`"):
         model_in({**LLAMA, "model_type": "llamalike", "tower": 3}, "new", like="llama")
     found = model_in({**LLAMA, "model_type": "llamalike"}, "new", like="llama")

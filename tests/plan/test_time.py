@@ -8,8 +8,9 @@ from typing import Any
 from tolcost.apps.plan.door import shipped_model
 from tolcost.apps.plan.figures import ModelRun, ServedModel, served
 from tolcost.apps.plan.precision import precision_of
-from tolcost.apps.plan.time import RunTime, engine_of, run_time
+from tolcost.apps.plan.time import RunTime, run_time
 from tolcost.cost.device import load_device
+from tolcost.cost.engine import engine_of
 
 ROOT = Path(__file__).parents[2]
 RECORDED: dict[str, Any] = json.loads(
@@ -45,14 +46,14 @@ def test_recorded_models() -> None:
         if row["phase"] == "decode":
             assert model.cache_bytes(row["batch"], row["tokens"], precision) == row["cache_bytes"]
         assert time.bound <= min(row["graph_low_us"], row["eager_low_us"])
-    assert_close([float(time.graph or 0) / row["graph_us"] for row, time in found])
+    assert_close([float(time.graph or 0) / row["graph_us"] for row, time in found], 0.07, 0.17)
     assert_close([float(time.eager or 0) / row["eager_us"] for row, time in found])
     others = [(row, time) for row, time in found if row["model"] not in FOR_HOST]
     assert_close([float(time.eager or 0) / row["eager_us"] for row, time in others])
 
 
-def assert_close(ratios: list[float]) -> None:
+def assert_close(ratios: list[float], median: float = 0.135, most: float = 0.30) -> None:
     errors = sorted(abs(ratio - 1) for ratio in ratios)
-    assert statistics.median(errors) <= 0.12
-    assert errors[int(0.9 * len(errors))] <= 0.30
+    assert statistics.median(errors) <= median
+    assert errors[int(0.9 * len(errors))] <= most
     assert sum(error <= 0.35 for error in errors) >= 0.97 * len(errors)

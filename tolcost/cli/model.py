@@ -15,6 +15,7 @@ from tolcost.catalogue.specs import open_library
 from tolcost.cli import options
 from tolcost.cli.output import INCOMPLETE, ProgressLine, deliver, screen, write_whole
 from tolcost.cli.training import training_options
+from tolcost.cost.device import PYTORCH
 from tolcost.diagnostics import quoted, refuse
 from tolcost.models.walking import Session
 from tolcost.platform import with_deep_stack
@@ -84,6 +85,7 @@ class ShownFile(Struct, frozen=True):
               help="Add a run before these, with another length or model.")  # fmt: skip
 @training_options
 @options.device_option
+@options.engine_option(PYTORCH)
 @click.option("--annotate", metavar="OUT.onnx", type=click.Path(dir_okay=False),
               help="Also write the model with the costs in its metadata.")  # fmt: skip
 @options.format_option(FORMATS)
@@ -108,6 +110,7 @@ def command(
     generate: str | None,
     prefill: str | None,
     device: str | None,
+    engine: str,
     annotate: str | None,
     train: tuple[str, Mapping[str, object]] | None,
     form: str,
@@ -134,7 +137,7 @@ def command(
         raise click.UsageError("--generate and --annotate are not for --train")
     by = by or ("scope" if depth else "op")
     table = TableView(by, columns, sort, top, depth or DEPTH, exact, metrics=metrics or ())
-    session, on = Session(open_library(specs)), options.read_device(device)
+    session, on = Session(open_library(specs)), options.read_device(device, engine)
     weights = options.read_weights(models)
     with closing(ProgressLine()) as progress:
         session.on_node = progress.tell

@@ -17,7 +17,8 @@ from click.core import ParameterSource
 from msgspec import Struct
 
 from tolcost.cli.output import refuse_over
-from tolcost.cost.device import Device, load_device
+from tolcost.cost.device import PYTORCH, Device, load_device
+from tolcost.cost.engine import engine_of, engines, run_by
 from tolcost.cost.weights import Weights, lacking, load_weights
 from tolcost.diagnostics import quoted
 from tolcost.elementary import FUNCTIONS
@@ -224,9 +225,21 @@ device_option = click.option(
 )
 
 
-def read_device(given: str | None) -> Device | None:
-    """Read ``--device``."""
-    return None if given is None else load_device(given)
+def read_device(given: str | None, engine: str = PYTORCH) -> Device | None:
+    """Read ``--device`` and ``--engine``."""
+    if given is None:
+        refuse(("engine",), "for --device")
+        return None
+    found = load_device(given)
+    if found.fitted is None:
+        refuse(("engine",), f"for a device that was measured, and {found.name} was not")
+    return run_by(engine_of(engine), found)
+
+
+def engine_option(default: str) -> Callable[[F], F]:
+    """Make the option for the kernels that a prediction on a device assumes."""
+    known = click.Choice(list(engines()))
+    return click.option("--engine", type=known, default=default, help="The kernels that compute it.")
 
 
 output_option = click.option("--output", "-o", metavar="FILE", type=click.Path(dir_okay=False),

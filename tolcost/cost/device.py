@@ -26,6 +26,8 @@ the error measured on operators and models that were not used for the fit.  All 
     quantity = "bytes"                 # or "macs", or "elements"
     start = 4.0
     rate = 800_000
+    term = 0.03                        # of products, for each term of the sum of a result; may be missing
+    split = 256                        # longer sums are split into such pieces; if missing, they never are
     error = 0.05                       # median, on operators that it was not fitted on; may be missing
     [fitted.operators]                 # the pattern of an operator; others are products or streams
     Softmax = { pattern = "normalise", kernels = 1, passes = 1 }
@@ -46,7 +48,19 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tolcost.algebra import ZERO, Poly, Symbol, const, is_nonnegative, maximum, relu, to_text, total_of
+from tolcost.algebra import (
+    ZERO,
+    Poly,
+    Symbol,
+    const,
+    is_nonnegative,
+    maximum,
+    minimum,
+    relu,
+    to_text,
+    total_of,
+)
+from tolcost.algebra.floors import exact_quotient
 from tolcost.cost.count import CountKey
 from tolcost.cost.kernel import Obstacle
 from tolcost.cost.weights import Weighed, read_toml
@@ -60,6 +74,8 @@ Candidates: TypeAlias = tuple[tuple[Limit, Weighed], ...]
 PRODUCT, STREAM = "product", "stream"
 """The patterns of work that the device does not list: with multiply-accumulates, or without."""
 UNIT = "µs"
+PYTORCH = "pytorch"
+"""The engine that devices were recorded with."""
 _PICOSECOND = 10**6
 _ATTOSECOND = 10**12
 _MAX_FILE = 1 << 20
@@ -74,6 +90,10 @@ class CallPattern(Struct, frozen=True):
     start: Fraction
     rate: Fraction
     spaces: tuple[str, ...] = ()
+    term: Fraction = Fraction(0)
+    """Of products, what each term of the sum of a result takes, however many are computed at once."""
+    split: int = 0
+    """The most terms that go one after the other; 0 for all of them."""
     error: Fraction | None = None
     within_half: Fraction | None = None
     points: int = 0
@@ -113,11 +133,17 @@ class Fitted(Struct, frozen=True, eq=False):
     groups: tuple[CallPattern, ...]
     operators: Mapping[str, Habit] = field(default_factory=dict)
     error_models: Fraction | None = None
+    calls: Mapping[str, Habit] = field(default_factory=dict)
+    """The operators and functions that an engine runs otherwise than they were recorded."""
+
+    def listed(self, op: str) -> Habit | None:
+        """Return how an operator or function runs, if that is said."""
+        return self.calls.get(op) or self.operators.get(op)
 
     def habit(self, work: CallWork) -> Habit:
         """Return how the device runs some work; unlisted operators are products or streams."""
         plain = Habit(STREAM if work.macs == 0 else PRODUCT)
-        return self.operators.get(work.op, plain).of(work.options)
+        return (self.listed(work.op) or plain).of(work.options)
 
     def group(self, work: CallWork) -> CallPattern | None:
         """Return the group for some work; None where it starts no kernel."""
@@ -130,7 +156,7 @@ class Fitted(Struct, frozen=True, eq=False):
 
     def obstacle(self, work: CallWork) -> Obstacle | None:
         """Return why some work is unlike all that was recorded; a listed operator was recorded itself."""
-        return None if work.op in self.operators else work.obstacle
+        return None if self.listed(work.op) else work.obstacle
 
     @property
     def stream(self) -> CallPattern:
@@ -151,6 +177,8 @@ class Device(Struct, frozen=True, eq=False):
     """The bytes that it holds, if the file says so."""
     operations: Mapping[str, Fraction] = field(default_factory=dict)
     """Peaks of elementary functions, by space; functions in other spaces bound nothing."""
+    engine: str = PYTORCH
+    """The engine that runs calls on it, as ``tolcost.cost.engine`` has them."""
 
 
 class CallWork(Struct, frozen=True, eq=False):
@@ -304,8 +332,8 @@ def predicted(fitted: Fitted, work: CallWork) -> tuple[Fraction, Candidates]:
     match group.quantity:
         case "macs":
             results = work.written * fitted.prologue
-            amount = work.macs * work.width + results
-            return start, (*streamed, ("operations", _over(amount, group.rate * work.width)))
+            amount = _over(work.macs * work.width + results, group.rate * work.width)
+            return start, (*streamed, ("operations", _added(amount, _summing(group, work))))
         case "bytes":
             between = maximum(work.largest, work.written) if habit.passes > 1 else work.written
             return start, (
@@ -315,6 +343,29 @@ def predicted(fitted: Fitted, work: CallWork) -> tuple[Fraction, Candidates]:
         case "elements":
             visits = maximum(work.read, work.written) * habit.passes
             return start, (*streamed, ("operations", _over(visits, group.rate * work.width)))
+
+
+def _summing(group: CallPattern, work: CallWork) -> Weighed:
+    """Return the time of the sum of one result, which a call waits for; 0 where its length is no form."""
+    terms: Poly | None = None
+    if group.term and work.written != 0:
+        macs, written = work.macs * work.width, work.written
+        known = macs.constant, written.constant
+        terms = (
+            exact_quotient(macs, written)
+            if None in known
+            else const(int(known[0] or 0) // int(known[1] or 1))
+        )
+    if terms is None:
+        return Weighed(ZERO, 1, UNIT)
+    pieces = minimum(terms, const(group.split)) if group.split else terms
+    return Weighed(pieces * group.term.numerator, group.term.denominator, UNIT)
+
+
+def _added(one: Weighed, other: Weighed) -> Weighed:
+    below = lcm(one.denominator, other.denominator)
+    tops = (form.numerator * (below // form.denominator) for form in (one, other))
+    return Weighed(total_of(tops), below, UNIT)
 
 
 def tidy(candidates: Sequence[Weighed]) -> tuple[Weighed, ...]:
@@ -437,7 +488,18 @@ class _Reader(Struct):
 
     def group(self, raw: Mapping[str, Any]) -> CallPattern:
         where = f"fitted.group {raw.get('pattern', '')}: "
-        keys = ("pattern", "spaces", "quantity", "start", "rate", "error", "within_half", "points")
+        keys = (
+            "pattern",
+            "spaces",
+            "quantity",
+            "start",
+            "rate",
+            "term",
+            "split",
+            "error",
+            "within_half",
+            "points",
+        )
         self.known(raw, keys, where)
         if raw.get("quantity") not in get_args(Quantity):
             self.complain(f"{where}quantity is one of {', '.join(get_args(Quantity))}")
@@ -447,6 +509,8 @@ class _Reader(Struct):
             self.number(raw, "start", where),
             self.number(raw, "rate", where),
             self.spaces(raw, where),
+            self.number(raw, "term", where, Fraction(0)),
+            self.integer(raw, "split", where, 0),
             self.optional(raw, "error", where),
             self.optional(raw, "within_half", where),
             self.integer(raw, "points", where, 0),

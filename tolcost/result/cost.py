@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from tolcost.algebra import NotInteger, Poly, Symbol, decide_many, evaluate_many, symbols_of_cond, to_sympy
 from tolcost.certainty import Certainty
-from tolcost.cost.device import Device, Duration, load_device
+from tolcost.cost.device import PYTORCH, Device, Duration, load_device
+from tolcost.cost.engine import engine_of, run_by
 from tolcost.cost.record import FormRatio, NamedType
 from tolcost.cost.span import Depth
 from tolcost.cost.weights import Weighed
@@ -393,15 +394,17 @@ class Cost(Located, dict=True, frozen=True):
         """EOPs by operator, the costliest first."""
         return {group.title: self._sympy(group.figures.eops) for group in self.groups("op")}
 
-    def time(self, device: str | Path | Device) -> CostTime:
+    def time(self, device: str | Path | Device, engine: str = PYTORCH) -> CostTime:
         r"""Return the time on a device: the name of one that comes with tolcost, or a file.
+
+        ``engine`` says which kernels compute it: "pytorch", "parts", "transformers" or "fused".
 
         >>> import tolcost
         >>> cost = tolcost.analyze("tol x: R [n]\ny := map(x, exp(*))")
         >>> cost.time("h200").arithmetic_bound
         Max(n/1200000, n/600000 - 8192/625)
         """
-        known = device if isinstance(device, Device) else load_device(device)
+        known = run_by(engine_of(engine), device if isinstance(device, Device) else load_device(device))
         found = self.study.times(known)
         forms = (found.bound, found.whole, found.predicted)
         bound, fused, predicted = (None if form is None else self._sympy(form) for form in forms)

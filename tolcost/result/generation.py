@@ -130,6 +130,7 @@ class RunsTime(Struct, frozen=True):
     """The time of all runs on a device in microseconds: the least, and the prediction, if there is one."""
 
     device: str
+    engine: str
     runs: int
     bound: Fraction
     predicted: Fraction | None
@@ -141,7 +142,7 @@ class RunsTime(Struct, frozen=True):
         """The times in words."""
         total = self.bound if self.predicted is None else self.predicted
         least = [] if self.predicted is None else [f"at least {_span(self.bound)}"]
-        said = ["at least" if self.predicted is None else "predicted", *least]
+        said = ["at least" if self.predicted is None else f"predicted as {self.engine}", *least]
         if self.prompt is not None:
             said.append(f"{_span(self.prompt)} for the prompt")
         rest = (total - (self.prompt or 0)) / self.runs
@@ -155,7 +156,7 @@ class RunsTime(Struct, frozen=True):
         times: dict[str, Json] = {
             key: None if one is None else number(Fraction(int(one * _PARTS), _PARTS)) for key, one in found
         }
-        return {"device": self.device, **times}
+        return {"device": self.device, "engine": self.engine, **times}
 
 
 def _span(microseconds: Fraction) -> str:
@@ -195,7 +196,7 @@ def runs_time(cost: Located, device: Device) -> RunsTime:
     predicted = sum(known, Fraction(0)) if len(known) == len(bounds) else None
     apart = len(bounds) > many
     first = (bounds[0] if predicted is None else known[0]) if apart else None
-    return RunsTime(device.name, many, sum(bounds, Fraction(0)), predicted, first)
+    return RunsTime(device.name, device.engine, many, sum(bounds, Fraction(0)), predicted, first)
 
 
 def timed_runs(cost: Cost, device: Device) -> Cost:

@@ -23,6 +23,7 @@ from tolcost.cost.span import Depth
 from tolcost.diagnostics import quoted, refuse, visible
 from tolcost.elaborate import Seq, Tensor
 from tolcost.models.analysis import GraphCost, analyze_graph, conditions_of, depth_of, settling, with_forms
+from tolcost.models.biases import biased
 from tolcost.models.facts import Known, as_tensor, is_version
 from tolcost.models.functions import inlined
 from tolcost.models.input_shapes import (
@@ -286,12 +287,17 @@ class ModelStudy(Study, dict=True, frozen=True):
 
     def steps(self, by: str) -> tuple[TimedNodes, ...]:
         """Return the work of nodes: each by itself, or equal nodes together under their operator."""
-        return steps_of(self.cost, self.adder, by, self.loaded)
+        return steps_of(self.cost, self.adder, by, self.loaded, self.joined)
 
     @cached_property
     def loaded(self) -> frozenset[int]:
         """The places of nodes of parameters alone, which take time at loading and not in a run."""
         return done_at_loading(self.cost)
+
+    @cached_property
+    def joined(self) -> Mapping[int, str]:
+        """The places of nodes that one kernel may compute with another, with an option that tells how."""
+        return biased(self.cost)
 
     @property
     def untimed(self) -> str:

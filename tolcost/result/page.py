@@ -24,6 +24,7 @@ from tolcost.algebra import (
 )
 from tolcost.cost.derive import DerivationStep, ValueDerivation, derive
 from tolcost.cost.device import Duration
+from tolcost.cost.engine import engine_of
 from tolcost.diagnostics import NOWHERE, Rejected, place, visible
 from tolcost.models.analysis import GraphCost
 from tolcost.models.lowered import Applied, Lowered
@@ -253,9 +254,10 @@ def _device(cost: Located, forms: PageForms, timed: _Timed) -> Json:
     """Return the peaks of the device, per microsecond, and what times are counted in."""
     if cost.device is None:
         return None
+    kernels = [] if cost.device.fitted is None else [f"times {engine_of(cost.device.engine).assumed}"]
     return {
         "name": cost.device.name,
-        "description": cost.device.description,
+        "description": "; ".join((cost.device.description, *kernels)),
         "bytes": int(cost.device.bytes),
         "macs": {space: int(rate) for space, rate in cost.device.macs.items()},
         "predicts": cost.device.fitted is not None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ from tolcost.result.page_forms import PageForms
 from tolcost.result.rows import TableRow
 from tolcost.result.study import Study
 from tolcost.result.time import TimedNodes
-from tolcost.result.totals import Adder, node_rows, steps_by_node
+from tolcost.result.totals import APART, Adder, node_rows, steps_by_node
 from tolcost.show.document import Json
 
 
@@ -47,7 +47,7 @@ def page_nodes(study: Study, timed: bool) -> tuple[PageNode, ...]:
         return nodes_of_step(study, timed)
     if not isinstance(study, ModelStudy):
         return ()
-    return tuple(nodes_of(study.cost, study.adder, timed, study.loaded if timed else frozenset()))
+    return tuple(nodes_of(study.cost, study.adder, timed, *((study.loaded, study.joined) if timed else ())))
 
 
 def page_memory(study: Study, forms: PageForms) -> Iterator[Json]:
@@ -70,7 +70,11 @@ def page_parts(study: Study, forms: PageForms) -> Iterator[Json]:
 
 
 def nodes_of(
-    cost: GraphCost, adder: Adder, timed: bool, loaded: Container[int] = frozenset()
+    cost: GraphCost,
+    adder: Adder,
+    timed: bool,
+    loaded: Container[int] = frozenset(),
+    joined: Mapping[int, str] = APART,
 ) -> Iterator[PageNode]:
     """Yield the nodes of a graph; costs of nodes may be those of another part of a step.
 
@@ -78,7 +82,7 @@ def nodes_of(
     """
     works: Sequence[tuple[TimedNodes, ...] | None] = [None] * len(cost.nodes)
     if timed:
-        works = [*steps_by_node(cost, adder, loaded)]
+        works = [*steps_by_node(cost, adder, loaded, joined)]
     for (step, applied), row, work in zip(cost.steps, node_rows(cost, adder), works, strict=False):
         yield PageNode(applied, row, step.path, work)
 

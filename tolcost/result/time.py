@@ -101,7 +101,7 @@ class Times(Struct, frozen=True, eq=False, dict=True):
         """The least time of nodes, one after the other."""
         if not self.sized:
             return None
-        counted = [step for step in self.steps if step.work.computes or not self.views]
+        counted = [s for s in self.steps if (s.work.computes or not self.views) and not self._is_part(s.work)]
         return added(Fraction(0), [(s.nodes, _forms(bound(self.device, s.work))) for s in counted])
 
     @cached_property
@@ -125,6 +125,11 @@ class Times(Struct, frozen=True, eq=False, dict=True):
         starts = sum((nodes * (start - self.wait) for nodes, start, _ in busy), Fraction(0))
         constant = starts + self.wait if busy else Fraction(0)
         return added(constant, [(nodes, _forms(candidates)) for nodes, _, candidates in busy])
+
+    def _is_part(self, work: CallWork) -> bool:
+        """Whether some work is done by the kernel of another, so that its bytes need not move."""
+        fitted = self.device.fitted
+        return fitted is not None and not fitted.habit(work).kernels
 
     @property
     def wait(self) -> Fraction:
@@ -176,7 +181,7 @@ class Times(Struct, frozen=True, eq=False, dict=True):
         if self.views and fitted.habit(work).view:
             return Fraction(0), ()
         start, candidates = predicted(fitted, work)
-        if work.op in fitted.operators or not candidates:
+        if fitted.listed(work.op) or not candidates:
             return start, candidates
         return start, (*candidates, *operations_bound(self.device, work))
 

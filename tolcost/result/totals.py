@@ -231,25 +231,41 @@ def _missing_node(step: GraphNode, item: Uncosted, behind: int, invalid: bool) -
 
 # ---- work that takes time --------------------------------------------------------------------
 
+APART: Mapping[int, str] = MappingProxyType({})
+"""Nothing that is computed together with something else."""
+
 
 def steps_of(
-    cost: GraphCost, adder: Adder, by: str, loaded: Container[int] = frozenset()
+    cost: GraphCost,
+    adder: Adder,
+    by: str,
+    loaded: Container[int] = frozenset(),
+    joined: Mapping[int, str] = APART,
 ) -> tuple[TimedNodes, ...]:
     """Return the work of nodes: each by itself, or equal nodes together under their operator.
 
-    ``loaded`` are places of nodes without work in a run, since they are computed when the model is loaded.
+    ``loaded`` are places of nodes without work in a run, since they are computed when the model is loaded;
+    ``joined`` are those that one kernel may compute with another, with an option that tells how.
     """
-    run = [step for n, step in enumerate(cost.steps) if n not in loaded]
-    if by == "node":
-        listed = [(s.name or s.title, low, n) for s, applied in run for low, n in applied.parts]
-    else:
-        listed = [(title_of(low), low, n) for low, n in parts_of(one for _, one in run).items()]
-    works = {low: _work(adder, low) for _, low, _ in listed}
-    return tuple(TimedNodes(title, n, work) for title, low, n in listed if n and (work := works[low]))
+    found: Counter[tuple[str, Lowered, str]] = Counter()
+    for place, (step, applied) in enumerate(cost.steps):
+        for low, n in applied.parts if place not in loaded else ():
+            title = step.name or step.title if by == "node" else title_of(low)
+            found[title, low, joined.get(place, "")] += n
+    works = {low: _work(adder, low) for _, low, _ in found}
+    return tuple(
+        TimedNodes(title, n, _joined(work, how))
+        for (title, low, how), n in found.items()
+        if n and (work := works[low])
+    )
+
+
+def _joined(work: CallWork, how: str) -> CallWork:
+    return replace(work, options=work.options | {how}) if how else work
 
 
 def steps_by_node(
-    cost: GraphCost, adder: Adder, loaded: Container[int] = frozenset()
+    cost: GraphCost, adder: Adder, loaded: Container[int] = frozenset(), joined: Mapping[int, str] = APART
 ) -> Iterator[tuple[TimedNodes, ...] | None]:
     """Yield the work of each node in a run; None for one of which some is not known."""
     works: dict[Lowered, CallWork | None] = {}
@@ -261,7 +277,8 @@ def steps_by_node(
             if low not in works:
                 works[low] = _work(adder, low)
         done = [(works[low], n) for low, n in applied.parts if n]
-        known = [TimedNodes(step.title, n, work) for work, n in done if work is not None]
+        how = joined.get(place, "")
+        known = [TimedNodes(step.title, n, _joined(work, how)) for work, n in done if work is not None]
         yield tuple(known) if len(known) == len(done) and not applied.uncosted else None
 
 

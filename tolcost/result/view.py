@@ -23,7 +23,8 @@ from tolcost.algebra import (
     substitute_cond,
 )
 from tolcost.certainty import FROM_ABOVE, INCOMPLETE
-from tolcost.cost.device import UNIT
+from tolcost.cost.device import UNIT, Device
+from tolcost.cost.engine import engine_of, engines, not_fitted, run_by
 from tolcost.diagnostics import visible
 from tolcost.result.assumptions import offered, partitions
 from tolcost.result.metrics import IN_BYTES, LEADING, Measure, is_asked, keys_in
@@ -520,7 +521,10 @@ def time_blocks(cost: Located, times: Times, view: CostView) -> Iterator[Section
     if cost.study.kind == "model":
         by = view.table.by
         own = times if by != "node" else cost.study.times(times.device, by)
-        yield _time_table(cost if view.symbolic else cost.example or cost, own)
+        shown = cost if view.symbolic else cost.example or cost
+        yield _time_table(shown, own)
+        if times.predicted is not None:
+            yield Lines(_kernels(shown, times.device))
     elif (limit := _limits(times, cost.point.values)) and cost.point.complete:
         yield Lines((f"bound by {limit} there",))
     alike = Counter[str]()
@@ -534,6 +538,18 @@ def time_blocks(cost: Located, times: Times, view: CostView) -> Iterator[Section
     if times.unbounded:
         spaces = ", ".join(times.unbounded)
         yield Lines((f"{times.device.name} has no peak for products in {spaces}: bytes alone bound them",))
+
+
+def _kernels(cost: Located, device: Device) -> tuple[str, ...]:
+    """State the kernels that a prediction assumes, and what it is with those of other engines."""
+    others = [e for e in engines().values() if e.name != device.engine and not not_fitted(e, device)]
+    times = [cost.value(cost.study.times(run_by(one, device)).predicted) for one in others]
+    said = [
+        f"{one.name} {duration_text(time)}"
+        for one, time in zip(others, times, strict=True)
+        if isinstance(time, int | Fraction)
+    ]
+    return (engine_of(device.engine).assumed, *([f"with --engine {', '.join(said)}"] if said else []))
 
 
 def _change_text(change: LimitChange, alike: int) -> str:
@@ -607,6 +623,7 @@ def time_record(cost: Located) -> dict[str, Json]:
     record: dict[str, Json] = {
         "device": times.device.name,
         "description": times.device.description,
+        "engine": times.device.engine,
         **{key: form_json(form) for key, form in forms.items()},
         "tested": ", ".join(filter(None, (UNIT, cost.error))),
         "groups": [_time_group(cost, title, own) for title, own in times.by_title().items()],

@@ -11,8 +11,8 @@ from tolcost.apps.plan.door import model_in, model_named
 from tolcost.apps.plan.figures import served
 from tolcost.apps.plan.plan import Plan, check, question_of
 from tolcost.apps.plan.precision import precision_of
-from tolcost.apps.plan.time import engine_of
 from tolcost.cost.device import load_device
+from tolcost.cost.engine import engine_of
 
 
 def plan(

@@ -96,19 +96,36 @@ def called_program(
     Reals are taken to be in ``space`` within a call. Kinds that are ``known`` are not lowered again.
     """
     uses = [name for s in parsed.program.statements if isinstance(s, tree.Use) for name in s.names]
-    kinds = _Kinds(parsed.specs, tuple(uses), frozenset(functions), space, dict(known))
     given = arguments(parsed.program, None, attrs)  # type: ignore[arg-type]  # values of attributes
-    done = elaborate(
-        parsed.program,
-        given,
-        name="plan",
-        library=parsed.library,
-        operators=parsed.specs.operators(),
-        apart=kinds,
-    )
+
+    def lowered(kinds: _Kinds) -> Program:
+        operators = parsed.specs.operators()
+        return elaborate(
+            parsed.program, given, name="plan", library=parsed.library, operators=operators, apart=kinds
+        ).program
+
+    kinds = _Kinds(parsed.specs, tuple(uses), frozenset(functions), space, dict(known))
+    program = lowered(kinds)
+    read = _results_read(program)
+    if any(read.get(n, 1) < len(kind.outputs) for n, kind in enumerate(kinds.made)):
+        # what comes of a call is known when all is lowered: again, without results that nothing reads
+        kinds = _Kinds(kinds.specs, kinds.uses, kinds.functions, space, kinds.known, read)
+        program = lowered(kinds)
     stated = parsed.program.statements
     declared = {one.name: one.span for one in stated if isinstance(one, tree.InputDecl)}
-    return _walked(done.program, kinds, declared)
+    return _walked(program, kinds, declared)
+
+
+def _results_read(program: Program) -> dict[int, int]:
+    """Return for the number of a call how many of its results, from the first on, are read."""
+    bound, found = bound_nodes(program, schedules(program)), dict[int, int]()
+    for _, node in _nodes(program):
+        if isinstance(node, ir.Component):
+            of = bound.get(node.value.var) if isinstance(node.value, ir.Ref) else node.value
+            if isinstance(of, ir.Lambda) and of.function.startswith(MARK):
+                n = int(of.function.removeprefix(MARK))
+                found[n] = max(found.get(n, 1), node.j)
+    return found
 
 
 class _Kinds(Struct, eq=False):
@@ -119,7 +136,14 @@ class _Kinds(Struct, eq=False):
     functions: frozenset[str]
     space: str
     known: dict[object, CallKind] = field(default_factory=dict)
+    read: Mapping[int, int] | None = None
+    """How many results of a call are read, by its number; None if that is not known yet."""
     made: list[CallKind] = field(default_factory=list)
+
+    @property
+    def wanted(self) -> int | None:
+        """The number of results of the next call that are read; None for all."""
+        return None if self.read is None else self.read.get(len(self.made), 1)
 
     def keeps(self, name: str) -> bool:
         return name in self.functions
@@ -134,7 +158,7 @@ class _Kinds(Struct, eq=False):
         given: dict[str, Value] = dict(zip([s.name for s in inputs], args, strict=False)) | named
 
         def lowered(own: dict[str, Argument]) -> Elaborated:
-            return self.specs.lowered(spec, own, None)
+            return self.specs.lowered(spec, own, self.wanted)
 
         return self._call(env, name, given, lowered, span, spec)
 
@@ -181,8 +205,11 @@ class _Kinds(Struct, eq=False):
             nodes.append(node)
             operands.append(key)
             own[key] = Tensor(node.type[0].shape, self._inside(node.type[0].space))
-        key_of = (name, tuple((key, frozen(value)) for key, value in own.items()))
+        key_of: tuple[object, ...] = (name, tuple((key, frozen(value)) for key, value in own.items()))
         kind = self.known.get(key_of)
+        if kind is not None and self.wanted is not None and self.wanted < len(kind.outputs):
+            key_of = (*key_of, self.wanted)
+            kind = self.known.get(key_of)
         if kind is None:
             done = lowered(own)
             types = tuple(out.node.type for out in done.program.outputs)

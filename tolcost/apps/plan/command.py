@@ -14,11 +14,11 @@ from tolcost.apps.plan.plan import Plan, check, question_of
 from tolcost.apps.plan.precision import cache_names, precision_names, precision_of
 from tolcost.apps.plan.questions import fit, rate_in, reach, size_of, used
 from tolcost.apps.plan.record import record
-from tolcost.apps.plan.time import engine_names, engine_of
 from tolcost.apps.plan.view import PlanAnswers, view
 from tolcost.cli import options
 from tolcost.cli.output import deliver, screen
 from tolcost.cost.device import load_device
+from tolcost.cost.engine import engine_of
 from tolcost.show.document import document, document_formats, write
 from tolcost.show.tables import csv_text
 
@@ -54,8 +54,7 @@ _MOST = 1 << 31
 @click.option("--cache", default="bf16", metavar="TYPE",
               help=f"The type of the cache: {', '.join(cache_names())}.")  # fmt: skip
 @click.option("--device", metavar="NAME|FILE", help="Where it runs: a device, by its name or as a file.")
-@click.option("--engine", type=click.Choice(engine_names()), default="transformers",
-              help="The kernels that compute it.")  # fmt: skip
+@options.engine_option("transformers")
 @click.option("--reserve", type=click.FloatRange(0, 1, min_open=True), default=0.9,
               help="The share of memory that an engine reserves.")  # fmt: skip
 @click.option("--chunk", type=click.IntRange(1, _MOST), metavar="TOKENS",
@@ -121,8 +120,10 @@ def command(
     if optimiser is None and (precision is not None or recompute):
         raise click.UsageError("--precision and --recompute are for --train")
     if optimiser is not None:
-        _only_training()
-        answer = 0
+        _only_training(model.family.source)
+        answer = answer if model.family.source else 0
+        if model.family.source and answer == 0:
+            raise click.UsageError("--train needs an --answer of this model: the tokens that are learnt")
     wide = precision_of(weights or model.weights or "bf16", cache)
     question = question_of(model, batch, prompt, answer, Fraction(str(reserve)), chunk, block)
     where = None if device is None else load_device(device)
@@ -158,12 +159,12 @@ _OF_TRAINING = frozenset(
 """The parameters of the command that have a meaning for a step of training."""
 
 
-def _only_training() -> None:
-    """Refuse options that are about answers."""
-    context = click.get_current_context()
+def _only_training(source: bool) -> None:
+    """Refuse options that are about answers; where an encoder reads a source, an answer is trained."""
+    context, meant = click.get_current_context(), _OF_TRAINING | ({"answer"} if source else set())
     for one in context.command.params:
         told = context.get_parameter_source(one.name or "") is click.core.ParameterSource.COMMANDLINE
-        if told and one.name not in _OF_TRAINING:
+        if told and one.name not in meant:
             raise click.UsageError(f"{one.opts[0]} is not about training")
 
 

@@ -265,7 +265,7 @@ def _taken(family: Family, raw: Mapping[str, Any], filled: Mapping[str, Any]) ->
 
 
 def _refuse_type(kind: str, raw: Mapping[str, Any]) -> None:
-    """Refuse a type that is not there, with the one that knows most of its keys."""
+    """Refuse a type that is not there, with the one that has most of its keys, and fewest others."""
     harmless = frozenset(_file()["harmless"])
 
     def strange(name: str) -> list[str]:
@@ -274,8 +274,10 @@ def _refuse_type(kind: str, raw: Mapping[str, Any]) -> None:
         return [key for key in raw if key not in known and raw[key] is not None]
 
     def distance(name: str) -> tuple[int, float]:
-        read = len(family_of(name).keys & raw.keys())
-        return len(strange(name)) - read, -SequenceMatcher(None, kind[:60], name).ratio()
+        own = family_of(name).keys
+        read = own & raw.keys()
+        lacking = len(own) - len(read) if read else 0
+        return len(strange(name)) + lacking - len(read), -SequenceMatcher(None, kind[:60], name).ratio()
 
     near = min(type_names(), key=distance)
     more = strange(near)

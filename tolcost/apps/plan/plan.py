@@ -15,9 +15,10 @@ from tolcost.apps.plan.activations import CallMoment
 from tolcost.apps.plan.door import PlannedModel
 from tolcost.apps.plan.figures import BATCH, NEAR, NEW, PAST, SOURCE, ModelRun, ServedModel, volume
 from tolcost.apps.plan.precision import Precision
-from tolcost.apps.plan.time import RunTime, ServingEngine, run_time, together
+from tolcost.apps.plan.time import RunTime, run_time, together
 from tolcost.atoms.nodes import Input
 from tolcost.cost.device import Device
+from tolcost.cost.engine import KernelEngine
 from tolcost.diagnostics import refuse
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Plan(Struct, frozen=True, eq=False, dict=True):
     served: ServedModel
     question: Question
     precision: Precision
-    engine: ServingEngine
+    engine: KernelEngine
     device: Device | None = None
 
     @cached_property
@@ -197,8 +198,9 @@ class Plan(Struct, frozen=True, eq=False, dict=True):
         """Return a step of training: forward and backward of all texts, and what the optimiser does."""
         from tolcost.apps.plan.training import PlannedStep, StepAsked, step_of
 
-        step = step_of(self.served, StepAsked(optimizer, precision, recompute))
-        return PlannedStep(step, self.question.batch, self.question.prompt, self.device)
+        step, asked = step_of(self.served, StepAsked(optimizer, precision, recompute)), self.question
+        made = asked.answer if self.served.model.family.source else 0
+        return PlannedStep(step, asked.batch, asked.prompt, self.device, made)
 
     def to_frame(self) -> Frame:
         """Return a pandas frame with a row for every figure, and the lines of the program behind it."""

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from functools import cache
 from math import ceil
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from tolcost.algebra import const
 from tolcost.apps.plan.figures import SPACE, WIDTH, CallAt
-from tolcost.cost.device import CallWork, Device, Fitted, Habit, bound, predicted
-from tolcost.platform import specs_root
-
-
-class ServingEngine(Struct, frozen=True, eq=False):
-    """How calls become kernels, and what the host takes to start one; None if nothing is known of it."""
-
-    name: str
-    about: str
-    calls: Mapping[str, Habit]
-    host: Fraction | None
+from tolcost.cost.device import CallWork, Device, Fitted, bound, predicted
+from tolcost.cost.engine import KernelEngine, run_by
 
 
 class PartTime(Struct, frozen=True):
@@ -54,28 +42,9 @@ class RunTime(Struct, frozen=True, eq=False):
     """What the bound comes from: bytes or operations."""
 
 
-@cache
-def engine_of(name: str) -> ServingEngine:
-    """Return an engine by its name.
-
-    >>> engine_of("transformers").calls["RMSNormalization"].kernels
-    8
-    """
-    raw = tomllib.loads(specs_root().joinpath("serving", "engines.toml").read_text(encoding="utf-8"))[name]
-    calls = {call: Habit(**said) for call, said in raw["calls"].items()}
-    host = raw.get("host")
-    return ServingEngine(name, raw["about"], calls, None if host is None else Fraction(str(host)))
-
-
-def engine_names() -> tuple[str, ...]:
-    """Return the names of all engines."""
-    raw = tomllib.loads(specs_root().joinpath("serving", "engines.toml").read_text(encoding="utf-8"))
-    return tuple(raw)
-
-
-def run_time(device: Device, calls: Sequence[CallAt], engine: ServingEngine) -> RunTime:
+def run_time(device: Device, calls: Sequence[CallAt], engine: KernelEngine) -> RunTime:
     """Return the time of a run, given its calls."""
-    fitted = None if device.fitted is None else replace(device.fitted, operators=engine.calls)
+    fitted = run_by(engine, device).fitted
     rows: dict[str, list[tuple[CallAt, Fraction | None, int]]] = {}
     for call in calls:
         time, kernels = (None, 0) if fitted is None else _time(fitted, call)

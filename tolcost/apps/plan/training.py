@@ -80,14 +80,15 @@ class TrainedStep(Struct, frozen=True, eq=False, dict=True):
         """The model as it gives the logits of all tokens."""
         return _derived(self.served).reading
 
-    def point(self, batch: int, tokens: int) -> dict[Symbol, int]:
-        """Return a number for each length."""
-        return self.reading.point(ModelRun(batch, tokens))
+    def point(self, batch: int, tokens: int, made: int) -> dict[Symbol, int]:
+        """Return a number for each length: of texts of so many tokens, of which an encoder's have others."""
+        source = self.served.model.family.source
+        return self.reading.point(ModelRun(batch, made, 0, tokens) if source else ModelRun(batch, tokens))
 
     @cached_property
     def forward(self) -> Happenings:
         """The calls of forward in their order; how many there are goes by the layers alone."""
-        return happenings(self.reading.called, self.point(1, 2))
+        return happenings(self.reading.called, self.point(1, 2, 2))
 
     @cached_property
     def followed(self) -> FollowedStep:
@@ -133,10 +134,8 @@ def _derived(served: ServedModel) -> DerivedModel:
     """Return what steps of training of a model have in common, however they are asked for."""
     model = served.model
     family, program = model.family, read_shipped(read_spec("serving", model.family.program)).program
-    if family.source or "encoding" in family.reading:
-        refuse("T0927", f"a step of training is not known for `{family.name}`, which has two programs")
     names = {getattr(one, "name", "") for one in program.statements}
-    own = {"all_logits": True} if "all_logits" in names else {}
+    own = dict.fromkeys(names & {"all_logits", "causal"}, True)
     attrs = {**model.attrs, **family.reading, **own}
     return DerivedModel(ServedModel(model, called_of(model, attrs, served.called.kinds)))
 
@@ -148,11 +147,13 @@ class PlannedStep(Struct, frozen=True, eq=False, dict=True):
     batch: int
     tokens: int
     device: Device | None = None
+    made: int = 0
+    """The tokens that a decoder makes of a text, where an encoder reads ``tokens``."""
 
     @cached_property
     def point(self) -> dict[Symbol, int]:
         """A number for each length."""
-        return self.step.point(self.batch, self.tokens)
+        return self.step.point(self.batch, self.tokens, self.made)
 
     @cached_property
     def macs(self) -> dict[str, int]:
@@ -269,9 +270,10 @@ def _written(
     node = GraphNode(kind.name, kind.spec.domain, "", (), (), settings)  # known values
     definition = DefinedNode(specs, node, kind.spec)
     there = has_gradients(parsed)
-    asked = tuple(name for name in wanted if name in there)
+    if not set(wanted) <= there:
+        return None
     try:
-        return lower_written(parsed, definition, kind.program, asked, of)
+        return lower_written(parsed, definition, kind.program, wanted, of)
     except (Rejected, AlgebraBudget, RecursionError):  # the derivative is there for these
         return None
 
@@ -508,7 +510,7 @@ class _Following(Struct, eq=False, dict=True):
         Each layer has its share of a parameter, unless it takes all of it.
         """
         part, whole = node.type[0].shape, self.trainable[name].type[0].shape
-        point = self.step.point(1, 2)
+        point = self.step.point(1, 2, 2)
         total = volume(whole, point)
         is_shared = not one.place or product_of(part) == product_of(whole)
         places = {()} if is_shared else self.places[name]

@@ -64,6 +64,7 @@ def step_view(plan: Plan, step: PlannedStep, asked: StepAnswers) -> Document:
 def _step(plan: Plan, step: PlannedStep) -> Iterator[Fact]:
     asked, program, peak = step.step.asked, program_name(plan), step.peak
     texts = f"{step.batch:,} text{'s' if step.batch > 1 else ''} of {step.tokens:,} tokens"
+    texts += f", {step.made:,} made" if step.made else ""
     again = ", layers computed again" if asked.recompute else ""
     yield Fact("parameters", f"{plan.served.parameter_count:,}")
     macs = step.macs
@@ -127,7 +128,7 @@ def _devices(steps: list[PlannedStep]) -> ReportTable:
         if one.device is None or one.bound is None or one.device.memory is None:
             continue
         time, limit = one.bound
-        rate = digits(Fraction(one.batch * one.tokens * 10**6) / time)
+        rate = digits(Fraction(one.batch * (one.tokens + one.made) * 10**6) / time)
         fits = "yes" if one.fits else "no"
         rows.append((one.device.name, size(one.device.memory), fits, duration(time), limit, rate))
     return ReportTable(columns, tuple(rows))
@@ -143,6 +144,7 @@ def step_record(step: PlannedStep, asked: StepAnswers) -> dict[str, Json]:
         "recompute": wanted.recompute,
         "batch": number(step.batch),
         "tokens": number(step.tokens),
+        **({"made": number(step.made)} if step.made else {}),
         "held": held,
         "activations": number(step.kept),
         "peak": {"bytes": number(peak.bytes), "line": number(place(peak.span).line), "part": peak.part},

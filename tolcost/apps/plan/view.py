@@ -243,7 +243,7 @@ def _times(plan: Plan) -> list[Section]:
         lines = [f"{device.name} was not measured: a bound is all that its data sheet gives"]
     else:
         host = "" if plan.engine.host is None else f"; eager: {digits(plan.engine.host)} µs for each kernel"
-        lines = [f"as {plan.engine.name}: {plan.engine.about}{host}"]
+        lines = [f"{plan.engine.assumed}{host}"]
     if plan.turns is not None:
         lines.append(f"decode is bound by operations from batch {plan.turns:,} on")
     title = "of the next token" if plan.question.answer else "of all tokens"

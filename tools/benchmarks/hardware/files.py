@@ -9,7 +9,7 @@ from typing import Any
 
 from . import predict
 from .recorded import Work
-from .study import HALVES, Study
+from .study import Study
 from .weights import by_function
 
 
@@ -52,6 +52,11 @@ VIEWS = ("Dropout", "Flatten", "Identity", "Reshape", "Shape", "Size", "Squeeze"
 """Operators that launch nothing in PyTorch: what they give is a view of what they take."""
 MOVED = ("Expand", "Slice", "Split", "Transpose")
 """Operators that were recorded as copies, and are views where they stand in a model."""
+JOINED = {
+    "MatMul": 'unless = ["bias after"], otherwise = { pattern = "affine" }',
+    "Add": 'unless = ["onto a product"], otherwise = { kernels = 0 }',
+}
+"""How a product with a bias and its addition run: in one kernel of PyTorch, as a ``Gemm`` does."""
 SPACES = {"float32": ("R", "float32"), "bfloat16": ("float16", "bfloat16")}
 """The spaces that go by what was recorded for a type."""
 
@@ -102,11 +107,15 @@ def _groups(study: Study) -> Iterator[str]:
         kinds = {"bytes": predict.BYTES, "macs": predict.PRODUCTS}
         quantity = next((kind for kind, patterns in kinds.items() if pattern in patterns), "elements")
         yield from (f'quantity = "{quantity}"', f"start = {group.start:g}", f"rate = {group.rate:.0f}")
+        if group.term:
+            yield f"term = {group.term:g}"
+        if group.split:
+            yield f"split = {group.split}"
         if name in study.by_group:
             found = study.by_group[name]
             yield f"error = {found.median:.3f}"
             yield f"within_half = {found.within_50:.3f}"
-            yield f"points = {found.count // HALVES or 1}"
+            yield f"points = {found.count}"
 
 
 def _habit(work: Work) -> str:
@@ -125,5 +134,6 @@ def _operators(study: Study) -> Iterator[str]:
             if own is not None:  # what PyTorch takes by itself, and otherwise the first
                 note = f'note = "{own.case.note}", unless = {json.dumps(list(own.case.unless))}'
                 habit = f"{_habit(own)}, {note}, otherwise = {{ {habit} }}"
-            yield f"{op} = {{ {habit}{', view = true' if op in MOVED else ''} }}"
+            joined = f", {JOINED[op]}" if op in JOINED else ""
+            yield f"{op} = {{ {habit}{', view = true' if op in MOVED else ''}{joined} }}"
     yield from (f"{op} = {{ kernels = 0 }}" for op in VIEWS)

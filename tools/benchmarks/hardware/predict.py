@@ -12,6 +12,8 @@ import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from .recorded import Measured, Model, Work
 
 PEAK_BANDWIDTH = 4.8e6  # bytes per microsecond, by the data sheet
@@ -56,7 +58,9 @@ def quantity(work: Work) -> float:
 
 
 BYTES = ("stream", "reduce", "normalise")
-PRODUCTS = ("product", "convolution", "attention", "attention in parts", "recurrence")
+SUMMED = ("product", "affine", "convolution", "attention")
+"""Products of one kernel, each result of which is a sum that goes term by term."""
+PRODUCTS = (*SUMMED, "attention in parts", "recurrence")
 SERIAL = "serial scan"
 """A scan along a slow dimension: a thread for each column, which waits for memory at every step."""
 NARROW = 128
@@ -68,6 +72,12 @@ PROLOGUE = 50
 def products(work: Work) -> float:
     """Multiply-accumulates, with what each result takes besides."""
     return work.macs + PROLOGUE * work.outputs
+
+
+def terms(work: Work) -> float:
+    """The length of the sum that a result is; of attention, of keys and of values."""
+    results = work.largest if work.case.pattern == "attention" else work.outputs
+    return work.macs / max(1, results) if work.case.pattern in SUMMED else 0
 
 
 def group(work: Work) -> str:
@@ -95,11 +105,20 @@ def aligned(work: Work) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Of a group: microseconds to start, the quantity done in one, and what a step of a row takes."""
+    """Of a group: microseconds to start, the quantity done in one, and what a step of a row takes.
+
+    A term of a sum takes ``term`` besides, up to ``split`` terms, if that is not 0: longer sums are split.
+    """
 
     start: float
     rate: float
     row: float = 0.0
+    term: float = 0.0
+    split: int = 0
+
+    def summing(self, work: Work) -> float:
+        """Microseconds that the sum of one result takes, which a call has to wait for."""
+        return self.term * (min(terms(work), self.split) if self.split else terms(work))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +137,10 @@ class Device:
             nearest.append(f"product {work.type}")
         return next((self.groups[one] for one in nearest if one in self.groups), self.groups["stream"])
 
+    def with_products(self, name: str, members: list[Measured]) -> Device:
+        """This device, with a group of products fitted to some points."""
+        return replace(self, groups={**self.groups, name: _summed(members, self.bandwidth, self.gap)})
+
     def inside(self, work: Work) -> float:
         """Microseconds of a call among others: its first kernel waits only for the one before."""
         return self.predict(work) - self.groups["stream"].start + self.gap
@@ -131,14 +154,14 @@ class Device:
         """Microseconds of a call as ``tolcost --device`` says, which knows neither rows nor alignment."""
         own = self.groups.get(aligned(work), self.groups["stream"])
         memory = (work.read + work.written) / self.bandwidth
-        amount = quantity(replace(work, rows=0)) / own.rate
+        amount = quantity(replace(work, rows=0)) / own.rate + own.summing(work)
         return own.start + self.gap * (work.kernels - 1) + max(memory, amount)
 
     def predict(self, work: Work) -> float:
         """Microseconds of a call."""
         own = self.own(work)
         memory = (work.read + work.written) / self.bandwidth
-        longest = max(memory, quantity(work) / own.rate, steps(work) * own.row)
+        longest = max(memory, quantity(work) / own.rate + own.summing(work), steps(work) * own.row)
         return own.start + self.gap * (work.kernels - 1) + longest
 
 
@@ -153,10 +176,46 @@ def fit(points: Iterable[Measured]) -> Device:
         waiting = [p for p in members if not _moves(p, stream) and not _narrow(p.work)]
         if name == "stream":
             groups[name] = stream
+        elif members[0].work.case.pattern in SUMMED:
+            groups[name] = _summed(members, stream.rate, gap)
         elif any(p.index == LARGEST for p in waiting):
             own = _parameters(waiting, gap)
             groups[name] = replace(own, row=_row([p for p in members if _narrow(p.work)], own.start))
     return Device(groups, stream.rate, gap)
+
+
+STARTS = (4.0, 4.5, 5.0, 5.5, 6.0, 7.0, 8.0, 9.0, 10.0, 12.0, 14.0, 17.0, 20.0, 25.0)
+FASTER = tuple(1.02**n for n in range(-10, 11))
+TERMS = (0.0, *(0.001 * 1.2**n for n in range(24)))
+ALIKE = 0.005
+SPLITS = (0, 128, 256, 512, 1024, 2048)
+"""What is tried for products: starts and terms in microseconds, rates by a median, and the longest sums."""
+
+
+def _summed(members: list[Measured], bandwidth: float, gap: float) -> Parameters:
+    """Of all that is tried, what is off least: by the mean of logarithms, where one point is one vote.
+
+    Of lengths of sums that are off alike, the shortest counts: nothing shows that longer ones take longer.
+    """
+    left = np.array([max(1.0, p.us - gap * (p.work.kernels - 1)) for p in members])
+    amount = np.array([quantity(p.work) for p in members])
+    memory = np.array([(p.work.read + p.work.written) / bandwidth for p in members])
+    rate = np.median(np.sort(amount / left)[-max(1, len(members) // 4) :])
+    rates = rate * np.array(FASTER)
+    found = []
+    for split in SPLITS:
+        length = np.array([min(terms(p.work), split or np.inf) for p in members])
+        taken = amount / rates[None, :, None, None] + np.array(TERMS)[None, None, :, None] * length
+        times = np.array(STARTS)[:, None, None, None] + np.maximum(taken, memory)
+        off = np.abs(np.log(times / left)).mean(axis=-1)
+        best = np.unravel_index(int(off.argmin()), off.shape)
+        found.append((float(off[best]), split, best))
+    least = min(found)[0]
+    _, split, (start, faster, term) = min(
+        (one for one in found if one[0] <= least + ALIKE), key=lambda one: one[1] or np.inf
+    )
+    own = Parameters(STARTS[start], float(f"{rates[faster]:.4g}"), 0.0, float(f"{TERMS[term]:.3g}"), split)
+    return own if own.term else replace(own, split=0)
 
 
 def _moves(point: Measured, stream: Parameters) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -116,7 +116,9 @@ def _each(shapes: Mapping[str, Any]) -> Iterator[list[int]]:
 
 
 def work(case: Case, row: Row, shapes: Mapping[str, Any], kernels: tuple[int, int]) -> Work:
-    """The work of a row of counts."""
+    """The work of a row of counts; of attention, of whose outputs a call gives the first alone."""
+    largest = max((prod(shape) for shape in _each(shapes)), default=0)
+    alone = largest * (4 if row["type"] == "float32" else 2) if case.op == "Attention" else None
     return Work(
         case=case,
         type=row["type"],
@@ -126,10 +128,10 @@ def work(case: Case, row: Row, shapes: Mapping[str, Any], kernels: tuple[int, in
         span=int(row["span"]),
         read=int(row["read"]),
         certain=int(row["certain"]),
-        written=int(row["written"]),
+        written=int(row["written"]) if alone is None else alone,
         columns=formula(case.columns, shapes),
         rows=formula(case.rows, shapes),
-        largest=max((prod(shape) for shape in _each(shapes)), default=0),
+        largest=largest,
         kernels=kernels[0],
         passes=kernels[1],
     )
@@ -187,11 +189,14 @@ def halves(points: Iterable[Measured], salt: str = "") -> tuple[frozenset[str], 
 
     The first operator that has some elementary function as its only one, or else that has it at all, is
     fitted on, since nothing else could say what the function takes; the others go to the two sides in turn,
-    within each pattern, by name.  Another ``salt`` takes the others in another order.
+    within each pattern, by name.  Another ``salt`` takes the others in another order.  Of two operators of a
+    pattern, the one with more variants goes first: one variant says too little to be fitted on alone.
     """
     functions: dict[str, set[str]] = {}
     pattern: dict[str, str] = {}
+    variants: dict[str, set[str]] = defaultdict(set)
     for point in points:
+        variants[point.work.case.op].add(point.name)
         pattern.setdefault(point.work.case.op, point.work.case.pattern)
         used = {function.split(":")[0] for function in point.work.histogram}
         functions.setdefault(point.work.case.op, set()).update(used)
@@ -200,7 +205,13 @@ def halves(points: Iterable[Measured], salt: str = "") -> tuple[frozenset[str], 
         for function in sorted(set().union(*functions.values()))
     }
     test: set[str] = set()
-    for op in sorted(pattern, key=lambda op: (pattern[op], crc32(f"{salt}{op}".encode()) if salt else 0, op)):
+    many = Counter(pattern.values())
+
+    def turn(op: str) -> tuple[str, int, int, str]:
+        first = -len(variants[op]) if many[pattern[op]] == 2 else 0
+        return pattern[op], first, crc32(f"{salt}{op}".encode()) if salt else 0, op
+
+    for op in sorted(pattern, key=turn):
         if op not in fit:
             sides = [sum(pattern[other] == pattern[op] for other in side) for side in (fit, test)]
             (fit if sides[0] <= sides[1] else test).add(op)

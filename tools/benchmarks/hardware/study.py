@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -14,6 +14,8 @@ from .recorded import Measured, Model, Work, halves, measured, models
 HALVES = 50
 Count = Literal["EOPs", "weighted EOPs", "by place"]
 """What stands for executed operations: EOPs, plain, weighted as in the weight file, or weighted by place."""
+FAST = ("DFT",)
+"""Operators that PyTorch computes with fewer products than are defined, so that their bound is none there."""
 NO_NUMBER = frozenset(
     ("lt", "gt", "eq", "le", "ge", "ineq", "isnan", "isinf", "and", "or", "xor", "not", "shl", "shr", "where")
 )
@@ -129,14 +131,38 @@ class Study:
 
     @cached_property
     def by_group(self) -> dict[str, Errors]:
-        """Errors of the plain prediction, by group, over all other halves together; times from 10 µs on."""
+        """Errors of the plain prediction, by group; times from 10 µs on.
+
+        They are those of all other halves together, and of products, which are of few operators with many
+        variants, those of each variant, fitted to the others.
+        """
         pairs: dict[str, list[tuple[float, float]]] = {}
         for _, test, device in self._fits:
             for p in self.points:
                 name = predict.aligned(p.work)
-                if p.work.case.op in test and p.us >= predict.SHORT and name in device.groups:
+                known = name in device.groups and p.work.case.pattern not in predict.SUMMED
+                if known and p.work.case.op in test and p.us >= predict.SHORT:
                     pairs.setdefault(name, []).append((device.plain(p.work), p.us))
-        return {name: errors(found) for name, found in pairs.items()}
+        found = {name: errors(listed) for name, listed in pairs.items()}
+        found = {name: replace(one, count=one.count // HALVES or 1) for name, one in found.items()}
+        return found | {name: errors(listed) for name, listed in self._left_out()}
+
+    def _left_out(self) -> Iterator[tuple[str, list[tuple[float, float]]]]:
+        """Yield for each group of products what its variants take, and what the others say."""
+        members: dict[str, list[Measured]] = {}
+        for p in self.points:
+            if p.work.case.pattern in predict.SUMMED:
+                members.setdefault(predict.aligned(p.work), []).append(p)
+        for name, listed in members.items():
+            pairs = []
+            for variant in dict.fromkeys(p.name for p in listed):
+                others = [p for p in listed if p.name != variant and predict.group(p.work) == name]
+                if others:
+                    own = self.device.with_products(name, others)
+                    pairs += [(own.plain(p.work), p.us) for p in listed if p.name == variant]
+            pairs = [(guess, us) for guess, us in pairs if us >= predict.SHORT]
+            if pairs:
+                yield name, pairs
 
     def _tried(
         self, fit: frozenset[str], test: frozenset[str], device: predict.Device
@@ -151,7 +177,12 @@ class Study:
 
     def above_bound(self) -> list[Measured]:
         """Points whose bound is above even their quick runs."""
-        return [p for p in self.points if predict.bound(p.work) > p.low]
+        return [p for p in self.as_defined if predict.bound(p.work) > p.low]
+
+    @property
+    def as_defined(self) -> list[Measured]:
+        """All points but those of operators that PyTorch computes with fewer products than are defined."""
+        return [p for p in self.points if p.work.case.op not in FAST]
 
     def whole_bound(self, model: Model) -> float:
         """The bound of a model: the sum over its nodes."""

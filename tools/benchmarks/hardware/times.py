@@ -14,7 +14,7 @@ def limits(study: Study) -> list[str]:
     """The speed of light."""
     above = study.above_bound()
     shares: dict[str, list[float]] = {}
-    for p in study.points:
+    for p in study.as_defined:
         if p.us >= predict.SHORT and predict.bound(p.work):
             shares.setdefault(p.work.case.kind, []).append(p.us / predict.bound(p.work))
     return [
@@ -27,9 +27,12 @@ def limits(study: Study) -> list[str]:
             ("class", "points", "smallest", "median"),
             ((kind, len(g), f"{min(g):.2f}", f"{statistics.median(g):.2f}") for kind, g in shares.items()),
         ),
-        f"The bound is above {len(above)} of {len(study.points)} measured times" + (":" if above else "."),
+        f"The bound is above {len(above)} of {len(study.as_defined)} measured times"
+        + (":" if above else "."),
         "",
         *(f"- {p.name}, {p.size}: {p.us:.1f} µs, bound {predict.bound(p.work):.1f} µs" for p in above),
+        "",
+        "DFT is left out: a fast transform takes fewer products than are defined, and less time.",
         "",
         "Attention in float32 runs on tensor cores, whose peak the bound does not use; no recorded time is "
         "below it all the same.",
@@ -61,16 +64,20 @@ def prediction(study: Study) -> list[str]:
         off.setdefault((p.name, p.work.type), []).append(study.device.predict(p.work) / p.us)
     bad = {key: g for key, g in off.items() if max(abs(r - 1) for r in g) > 0.5}
     groups = study.device.groups
+    numbers = 1 + sum(2 + bool(g.term) + bool(g.split) for g in groups.values())
     return [
         "## Time",
         "",
         (HERE / "method.md").read_text(encoding="utf-8"),
-        f"{2 * len(groups) + 1} numbers are fitted, on {len(study.of('fitted'))} points of "
+        f"{numbers} numbers are fitted, on {len(study.of('fitted'))} points of "
         f"{len(study.sides['fitted'])} operators; {len(study.sides['held out'])} operators are held out.",
         "",
         *table(
-            ("pattern", "start, µs", "done in 1 µs"),
-            ((name, f"{g.start:g}", f"{g.rate:.3g}") for name, g in groups.items()),
+            ("pattern", "start, µs", "done in 1 µs", "a term of a sum, µs", "in one piece"),
+            (
+                (name, f"{g.start:g}", f"{g.rate:.3g}", f"{g.term:g}" if g.term else "", f"{g.split or ''}")
+                for name, g in groups.items()
+            ),
         ),
         *error_table("times of at least 10 µs, by", found),
         *error_table("times below 10 µs, by", short),
