@@ -14,6 +14,20 @@ let plan = null, // what is drawn, and where
 
 const prefix = (n, length) => data.nodes[n][2].slice(0, length).join("\u0000");
 
+// What is drawn of a scope: of one that has nothing but a single scope inside, what is in that one.
+function drawnScope(root) {
+  let here = root;
+  while (here.children.length === 1 && !here.children[0].kind) here = here.children[0];
+  return here;
+}
+
+// The scope around it that is drawn in another way, if there is one.
+function outer(root) {
+  let up = root.parent;
+  while (up && drawnScope(up) === root) up = up.parent;
+  return up;
+}
+
 // Every node of the scope by what it is drawn in: nodes themselves, scopes inside.
 function nodesWithin(root) {
   const depth = root.path?.length ?? 0;
@@ -265,7 +279,7 @@ function planned(root) {
 
 function graph() {
   if (!data.graph || !state.scopes) return;
-  const root = zoomedItem(),
+  const root = drawnScope(zoomedItem()),
     copies = planned(root);
   const amounts = new Map(plan.every.map((box) => [box, amountOfNodes(box.nodes)]));
   const whole = [...amounts.values()].reduce((sum, own) => (sum === null || own === null ? null : sum + own), 0n);
@@ -330,7 +344,7 @@ function graphPath(root, copies) {
     tool("−", "smaller", () => graphZoom(1 / 1.4)),
     tool("+", "larger", () => graphZoom(1.4)),
     tool("all", "all of the graph", graphWhole),
-    ...(root.parent ? [tool("↑ out", "↑ out", () => zoom(root.parent))] : []),
+    ...(outer(root) ? [tool("↑ out", "↑ out", () => zoom(outer(root)))] : []),
   );
 }
 
@@ -430,7 +444,7 @@ function graphKey(event) {
     ArrowRight: () => graphMove(60, 0),
     ArrowUp: () => graphMove(0, -60),
     ArrowDown: () => graphMove(0, 60),
-    Backspace: () => zoomedItem().parent && zoom(zoomedItem().parent),
+    Backspace: () => outer(plan.root) && zoom(outer(plan.root)),
   }[event.key];
   if (!does) return;
   does();
