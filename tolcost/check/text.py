@@ -36,7 +36,7 @@ from tolcost.result.metrics import IN_BYTES
 from tolcost.show.document import Caution, Cell, Column, ReportTable, ShortForm, Verdict
 from tolcost.show.document import cut as shortened
 from tolcost.show.fit import BOLD, GREEN, RED, YELLOW, cut_form, paint
-from tolcost.show.shorten import si, time_texts
+from tolcost.show.shorten import change_text, si, time_texts
 from tolcost.show.tables import markdown_code, markdown_text
 from tolcost.show.text import fitted_table, hanging, style_of
 
@@ -184,8 +184,7 @@ def _number(value: int) -> str:
 def _ratio(example: Example) -> str:
     if example.old <= 0 or example.new == example.old:
         return ""
-    percent = round(Fraction(100 * (example.new - example.old), example.old))
-    return f" ({percent:+,} %)" if percent else " (under 1 %)"
+    return f" ({change_text(example.old, example.new)})"
 
 
 def place_text(place: BlamedLine) -> str:

@@ -34,12 +34,10 @@ from tolcost.show.document import (
     text_of,
     write,
 )
-from tolcost.show.shorten import percent_text, short_form, shortened, si, time_texts
+from tolcost.show.shorten import change_text, short_form, shortened, si, time_texts
 
 _FORM = 40
 _MOST_PARTS = 20
-_SMALL = Fraction(1, 2000)
-"""Below it, a change is 0.0 % when it is rounded."""
 _THERE = "at these lengths"
 _VERDICTS = {
     (False, False): f"the same EOPs {EVERYWHERE}",
@@ -356,10 +354,8 @@ def _percent(row: FigureDifference, most: int) -> Cell:
     share = float(Fraction(abs(row.at[1] - row.at[0]), most)) if most else None
     if not row.at[0]:
         return Verdict("new", False, share)
-    part = Fraction(row.at[1] - row.at[0], row.at[0])
-    small = 0 < abs(part) < _SMALL
-    text = "under 0.1 %" if small else f"{'-' if part < 0 else '+'}{percent_text(abs(part))}"
-    return Verdict(text, None if not part else part < 0, share)
+    was, now = row.at
+    return Verdict(change_text(was, now), None if was == now else (now < was) == (was > 0), share)
 
 
 def explained(row: FigureDifference) -> Verdict:

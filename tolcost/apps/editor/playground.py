@@ -29,7 +29,7 @@ from tolcost.result.comparison import CostComparison, FigureDifference, said_of
 from tolcost.result.program import program_study
 from tolcost.result.study import Located, locate_study
 from tolcost.show.document import Form, Json, has_mathml, lengths_text, mathml_of, number, text_of
-from tolcost.show.shorten import percent_text
+from tolcost.show.shorten import change_text
 
 _MOST_LINES = 400
 _LONGEST_FORMULA = 400
@@ -314,7 +314,7 @@ def _at(row: FigureDifference, values: Mapping[Symbol, int] | None) -> dict[str,
     was, now = known
     change = None
     if was and was != now:
-        change = ("+" if now > was else "-") + percent_text(abs(Fraction(now - was, was)))
+        change = change_text(was, now)
     return {"was": number(was), "now": number(now), "change": change}
 
 
