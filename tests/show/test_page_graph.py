@@ -20,6 +20,7 @@ ARROWS = """return [...document.querySelectorAll('#graph path[data-from]')]
   .map(a => [a.dataset.from, a.dataset.to])"""
 SEEN = "return document.querySelector('#graph svg').getAttribute('viewBox').split(' ').map(Number)"
 GO = "document.querySelector(`#graph [data-box='${arguments[0]}']`).dispatchEvent(new Event('click'))"
+PATH = "return document.getElementById('graph-path').textContent"
 SELF = "model/encoder/layer.*/attention/self"
 LAYER = "model/encoder/layer.*"
 
@@ -150,8 +151,18 @@ def test_nodes_are_boxes_with_the_arrows_of_the_file(page: Browser, folder: Path
     assert len(arrows) > 5
 
 
+def test_it_opens_where_nearly_all_nodes_are(page: Browser) -> None:
+    assert page.run(PATH) == "bert / model / encoder / layer.* ×12"
+    assert len(page.run(BOXES)) == 3
+    page.run(CLICK, "#graph-path button", "bert")
+    assert page.run(PATH) == "bert"
+    assert "model" in page.run(BOXES)
+    assert page.run(LOADED) == ""
+
+
 def test_boxes_have_the_amounts_of_the_icicle(page: Browser, folder: Path) -> None:
     """Of scopes that are alike one is drawn: all of them have as much together as the icicle says."""
+    page.run(CLICK, "#graph-path button", "bert")
     at(page, POINT)
     for key in ("eops", "bytes", "parameters", "memory"):
         page.run(BY, key)
@@ -166,6 +177,7 @@ def test_boxes_have_the_amounts_of_the_icicle(page: Browser, folder: Path) -> No
 
 
 def test_a_click_goes_in_and_the_path_leads_out(page: Browser) -> None:
+    page.run(CLICK, "#graph-path button", "bert")
     page.run(GO, "model")
     page.run(GO, "model/encoder")
     assert page.run(LOADED) == "#@scope=model/encoder"
@@ -173,10 +185,10 @@ def test_a_click_goes_in_and_the_path_leads_out(page: Browser) -> None:
     page.run(CLICK, "#graph-path button", "model")
     assert page.run(LOADED) == "#@scope=model"
     page.keys("#graph", BACKSPACE)
-    assert page.run("return document.getElementById('graph-path').textContent") == "bert"
+    assert page.run(PATH) == "bert"
     page.run(PRESS, "#icicle [data-path='model/encoder']")
     within = "bert / model / encoder / layer.* ×12"  # there is nothing else
-    assert page.run("return document.getElementById('graph-path').textContent") == within
+    assert page.run(PATH) == within
 
 
 def test_a_click_on_a_node_opens_its_row(page: Browser, folder: Path) -> None:
@@ -237,7 +249,7 @@ def test_it_opens_where_there_are_several_parts(browser: Browser, folder: Path) 
     """And what is around them, with the same picture, is skipped on the way out as well."""
     browser.open("about:blank")
     browser.open((folder / "steps.html").as_uri())
-    assert browser.run("return document.getElementById('graph-path').textContent") == "steps / net/body"
+    assert browser.run(PATH) == "steps / net/body"
     steps, last = browser.run(
         "return [...document.querySelectorAll('#graph-list li')].map(l => l.textContent)"
     )
@@ -248,7 +260,7 @@ def test_it_opens_where_there_are_several_parts(browser: Browser, folder: Path) 
     )
     browser.run(GO, "net/body/step.*")
     browser.run(CLICK, "#graph-tools button", "↑ out")
-    assert browser.run("return document.getElementById('graph-path').textContent") == "steps / net/body"
+    assert browser.run(PATH) == "steps / net/body"
 
 
 def test_what_is_not_costed_is_not_nothing(browser: Browser, folder: Path) -> None:

@@ -10,7 +10,8 @@ const MOST_BOXES = 100, // laid out at a time; further ones are shown when they 
 const view = { x: 0, y: 0, scale: 1 }; // the corner that is seen, and pixels per unit
 let plan = null, // what is drawn, and where
   firstBox = 0,
-  followed = null; // the chosen node that the picture was last led to
+  followed = null, // the chosen node that the picture was last led to
+  isOpening = true; // until one goes somewhere
 
 const prefix = (n, length) => data.nodes[n][2].slice(0, length).join("\u0000");
 
@@ -19,6 +20,12 @@ function drawnScope(root) {
   let here = root;
   while (here.children.length === 1 && !here.children[0].kind) here = here.children[0];
   return here;
+}
+
+// What a page opens with: as far inside as one scope has nearly all nodes.
+function startScope(root) {
+  const most = root.children.find((one) => !one.kind && nodesIn(one) * 10 >= nodesIn(root) * 9);
+  return most ? startScope(most) : root;
 }
 
 // The scope around it that is drawn in another way, if there is one.
@@ -279,7 +286,8 @@ function planned(root) {
 
 function graph() {
   if (!data.graph || !state.scopes) return;
-  const root = drawnScope(zoomedItem()),
+  isOpening &&= !state.zoomed.length;
+  const root = drawnScope(isOpening ? startScope(state.scopes) : zoomedItem()),
     copies = planned(root);
   const amounts = new Map(plan.every.map((box) => [box, amountOfNodes(box.nodes)]));
   const whole = [...amounts.values()].reduce((sum, own) => (sum === null || own === null ? null : sum + own), 0n);

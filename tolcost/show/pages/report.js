@@ -102,12 +102,20 @@ function narrow(svg, to) {
   const lines = [...svg.querySelectorAll("line")];
   const left = Math.min(...lines.map((line) => number(line, "x1"))),
     right = Math.max(...lines.map((line) => number(line, "x2")));
-  const scale = (to - left - (wide - right)) / (right - left);
-  const place = (x) => (x <= left ? x : x >= right ? x - (wide - to) : left + (x - left) * scale);
+  const legend = svg.querySelector(".legend");
+  const end = to - (legend ? 20 : wide - right); // a legend goes below, and names of curves stay beside them
+  const place = (x) => (x <= left ? x : x >= right ? x - right + end : left + ((x - left) * (end - left)) / (right - left));
   for (const [kind, ...names] of [["line", "x1", "x2"], ["circle", "cx"], ["text", "x"]])
     for (const one of svg.querySelectorAll(kind)) for (const name of names) one.setAttribute(name, place(number(one, name)));
   for (const one of svg.querySelectorAll("polyline"))
     one.setAttribute("points", one.getAttribute("points").replace(/(\S+),/g, (_, x) => `${place(Number(x))},`));
+  let last = null;
+  for (const text of svg.querySelectorAll("text[text-anchor=middle]")) {
+    const own = text.getBBox();
+    if (last?.y === own.y && own.x < last.x + last.width + 3) text.remove();
+    else if (own.x + own.width > to) text.setAttribute("x", to - own.width / 2);
+    else last = own;
+  }
   let [x, y] = [left / 2, high + 12];
   for (const dot of svg.querySelectorAll(".legend circle")) {
     const text = dot.nextElementSibling,
@@ -119,7 +127,7 @@ function narrow(svg, to) {
     text.setAttribute("y", y);
     x += room;
   }
-  svg.setAttribute("viewBox", `0 0 ${to} ${svg.querySelector(".legend") ? y + 6 : high}`);
+  svg.setAttribute("viewBox", `0 0 ${to} ${legend ? y + 6 : high}`);
 }
 
 const charts = [...document.querySelectorAll("figure svg")].map((svg) => [svg, svg.cloneNode(true)]);
