@@ -131,7 +131,7 @@ function markdown(text) {
   return box;
 }
 
-export function makeEditor(parent, text, { ask, changed }) {
+export function makeEditor(parent, text, { ask, changed, moved }) {
   const hover = hoverTooltip(async (view, at) => {
     const found = await ask({ do: "hover", text: view.state.doc.toString(), at }, "hover");
     return found?.markdown ? { pos: at, above: true, create: () => ({ dom: markdown(found.markdown) }) } : null;
@@ -152,7 +152,10 @@ export function makeEditor(parent, text, { ask, changed }) {
         syntaxHighlighting(colours), lintGutter(), costs, hover,
         autocompletion({ override: [complete], activateOnTypingDelay: 200 }),
         keymap.of([...defaultKeymap, ...historyKeymap, ...completionKeymap, ...lintKeymap, indentWithTab]),
-        EditorView.updateListener.of((update) => update.docChanged && changed(update.view)),
+        EditorView.updateListener.of((update) => {
+          if (update.docChanged) changed(update.view);
+          if (update.selectionSet) moved(update.view);
+        }),
         EditorView.contentAttributes.of({ "aria-label": "Program", tabindex: "0", spellcheck: "false", autocapitalize: "off" }),
       ],
     }),

@@ -308,10 +308,18 @@ function derivation(found) {
   const chains = found.derivation.filter((chain) => chain.steps.length);
   $("tab-derivation").replaceChildren(...chains.map((chain) => element("section", { class: "chain" },
     element("h2", {}, chain.name ? `EOPs(${chain.name})` : "EOPs"),
-    element("ol", {}, ...chain.steps.map((step) => element("li", {},
+    element("ol", {}, ...chain.steps.map((step) => element("li", { "data-line": step.file === "program.tol" ? step.line : null },
       step.pieces.length ? element("div", { class: "typeset" }, "= ", ...step.pieces.map(piece)) : element("code", {}, `= ${step.text}`),
       element("span", { class: "reason" }, step.line ? element("button", { type: "button", class: "line", onclick: () => jump(step) }, step.file === "program.tol" ? `line ${step.line}` : `${step.file.split("/").at(-1)}:${step.line}`) : null, step.reason)))))));
   if (!chains.length) $("tab-derivation").replaceChildren(element("p", { class: "quiet" }, "This program applies no function to data."));
+  stepsHere();
+}
+
+// The steps that come from the line of the cursor are marked, as a step leads to its line.
+function stepsHere() {
+  const { doc, selection } = state.views.a.state;
+  const line = String(doc.lineAt(selection.main.head).number);
+  for (const step of document.querySelectorAll("#tab-derivation li")) step.classList.toggle("here", step.dataset.line === line);
 }
 
 function jump(step) {
@@ -566,7 +574,7 @@ function changed(which) {
 addEventListener("pagehide", () => { if (state.views.a) keepDraft(); });
 
 function editor(which, written) {
-  return makeEditor($(`editor-${which}`), written, { ask, changed: () => changed(which) });
+  return makeEditor($(`editor-${which}`), written, { ask, changed: () => changed(which), moved: () => which === "a" && stepsHere() });
 }
 
 function put(which, written) {
