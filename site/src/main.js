@@ -6,7 +6,6 @@ import { applyFix, makeEditor, showCosts, showDiagnostics } from "./language.js"
 import { acceptModels } from "./models.js";
 
 const $ = (id) => document.getElementById(id);
-const NAMES = { eops: "EOPs", flops: "FLOPs", macs: "MACs" };
 const state = { compare: false, dims: {}, sweep: null, tab: "derivation", views: {}, answers: {}, examples: [] };
 
 function element(name, attributes = {}, ...children) {
@@ -434,7 +433,7 @@ async function compare() {
     ...(differing.length ? [element("table", {},
       element("thead", {}, element("tr", {}, ...["", "A", "B", "B is"].map((title) => title ? element("th", {}, title) : element("td", {})))),
       element("tbody", {}, ...differing.map((row) => element("tr", {},
-        element("td", {}, row.part ? row.metric.replace(":", " ") : NAMES[row.metric] ?? row.metric), side(row.old, row.was, row.metric), side(row.new, row.now, row.metric),
+        element("td", {}, row.name.replace(":", " ")), side(row.old, row.was, row.metric), side(row.new, row.now, row.metric),
         element("td", { title: [row.less, row.more].filter(Boolean).join("; ") }, row.verdict, row.change ? element("b", { class: "change" }, row.change) : null)))))] : []),
     element("p", { class: "quiet" }, found.point === null ? "One of the two has no figures at these lengths." : found.point ? `Numbers are at ${found.point}.` : ""),
     ...(found.curves.length ? [chart(found.curves, state.sweep, [["A", "old"], ["B", "new"]], "EOPs")] : []),
