@@ -19,7 +19,8 @@ const tolang = StreamLanguage.define({
   token(stream) {
     if (stream.eatSpace()) return null;
     if (stream.match(/^(?:#|\/\/).*/)) return "comment";
-    if (stream.match(/^"(?:[^"\\]|\\.)*"?|^'(?:[^'\\]|\\.)*'/)) return "string";
+    const selects = /[\])\p{L}\p{N}_]$/u.test(stream.string.slice(0, stream.pos)); // ' behind an index: a component
+    if (stream.match(/^"(?:[^"\\]|\\.)*"?/) || (!selects && stream.match(/^'(?:[^'\\]|\\.)*'/))) return "string";
     if (stream.match(/^(?:operator|use|space|list|tol|static|attr)(?=[ \t]+[^\W\d])|^tol(?=[ \t]*\[)/)) return "keyword";
     if (stream.match(/^(?:and|or|xor|not)\b/)) return "operatorKeyword";
     if (stream.match(/^[0-9]+(?:\.(?!\.)[0-9]*)?(?:[eE][+-]?[0-9]+)?/)) return "number";
