@@ -217,6 +217,10 @@ def test_every_tab_shows_something(page: Browser) -> None:
     assert "EOPs executed, as the closed form says" in str(said)
     page.click("[data-tab=derivation]")
     assert page.run("return document.querySelectorAll('#tab-derivation .typeset math').length")
+    marked = "return [...document.querySelectorAll('#tab-derivation li.here')].map(step => step.dataset.line)"
+    line = str(page.run("const step = [...document.querySelectorAll('#tab-derivation li')].at(-2);"
+                        "step.querySelector('.line').click(); return step.dataset.line"))  # fmt: skip
+    assert set(page.run(marked)) == {line}
 
 
 def test_a_mistake_takes_the_old_answer_away(page: Browser) -> None:

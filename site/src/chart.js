@@ -59,7 +59,7 @@ export function chart(rows, name, shown = FIGURES, unit = "") {
     svg.append(node("text", { x: LEFT - 8, y: y(tick) + 4, class: "tick", "text-anchor": "end" }, short(tick)));
   }
   for (const { at } of rows.filter((_, k) => k % 2 === 0)) {
-    svg.append(node("text", { x: x(at), y: HIGH - BOTTOM + 18, class: "tick", "text-anchor": "middle" }, String(at)));
+    svg.append(node("text", { x: x(at), y: HIGH - BOTTOM + 18, class: "tick", "text-anchor": "middle" }, at.toLocaleString("en")));
   }
   svg.append(node("text", { x: (LEFT + WIDE - RIGHT) / 2, y: HIGH - 2, class: "axis", "text-anchor": "middle" }, name));
   let last = -Infinity;

@@ -19,7 +19,8 @@ const tolang = StreamLanguage.define({
   token(stream) {
     if (stream.eatSpace()) return null;
     if (stream.match(/^(?:#|\/\/).*/)) return "comment";
-    if (stream.match(/^"(?:[^"\\]|\\.)*"?|^'(?:[^'\\]|\\.)*'/)) return "string";
+    const selects = /[\])\p{L}\p{N}_]$/u.test(stream.string.slice(0, stream.pos)); // ' behind an index: a component
+    if (stream.match(/^"(?:[^"\\]|\\.)*"?/) || (!selects && stream.match(/^'(?:[^'\\]|\\.)*'/))) return "string";
     if (stream.match(/^(?:operator|use|space|list|tol|static|attr)(?=[ \t]+[^\W\d])|^tol(?=[ \t]*\[)/)) return "keyword";
     if (stream.match(/^(?:and|or|xor|not)\b/)) return "operatorKeyword";
     if (stream.match(/^[0-9]+(?:\.(?!\.)[0-9]*)?(?:[eE][+-]?[0-9]+)?/)) return "number";
@@ -131,7 +132,7 @@ function markdown(text) {
   return box;
 }
 
-export function makeEditor(parent, text, { ask, changed }) {
+export function makeEditor(parent, text, { ask, changed, moved }) {
   const hover = hoverTooltip(async (view, at) => {
     const found = await ask({ do: "hover", text: view.state.doc.toString(), at }, "hover");
     return found?.markdown ? { pos: at, above: true, create: () => ({ dom: markdown(found.markdown) }) } : null;
@@ -152,7 +153,10 @@ export function makeEditor(parent, text, { ask, changed }) {
         syntaxHighlighting(colours), lintGutter(), costs, hover,
         autocompletion({ override: [complete], activateOnTypingDelay: 200 }),
         keymap.of([...defaultKeymap, ...historyKeymap, ...completionKeymap, ...lintKeymap, indentWithTab]),
-        EditorView.updateListener.of((update) => update.docChanged && changed(update.view)),
+        EditorView.updateListener.of((update) => {
+          if (update.docChanged) changed(update.view);
+          if (update.selectionSet) moved(update.view);
+        }),
         EditorView.contentAttributes.of({ "aria-label": "Program", tabindex: "0", spellcheck: "false", autocapitalize: "off" }),
       ],
     }),

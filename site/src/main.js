@@ -6,7 +6,6 @@ import { applyFix, makeEditor, showCosts, showDiagnostics } from "./language.js"
 import { acceptModels } from "./models.js";
 
 const $ = (id) => document.getElementById(id);
-const NAMES = { eops: "EOPs", flops: "FLOPs", macs: "MACs" };
 const state = { compare: false, dims: {}, sweep: null, tab: "derivation", views: {}, answers: {}, examples: [] };
 
 function element(name, attributes = {}, ...children) {
@@ -308,10 +307,18 @@ function derivation(found) {
   const chains = found.derivation.filter((chain) => chain.steps.length);
   $("tab-derivation").replaceChildren(...chains.map((chain) => element("section", { class: "chain" },
     element("h2", {}, chain.name ? `EOPs(${chain.name})` : "EOPs"),
-    element("ol", {}, ...chain.steps.map((step) => element("li", {},
+    element("ol", {}, ...chain.steps.map((step) => element("li", { "data-line": step.file === "program.tol" ? step.line : null },
       step.pieces.length ? element("div", { class: "typeset" }, "= ", ...step.pieces.map(piece)) : element("code", {}, `= ${step.text}`),
       element("span", { class: "reason" }, step.line ? element("button", { type: "button", class: "line", onclick: () => jump(step) }, step.file === "program.tol" ? `line ${step.line}` : `${step.file.split("/").at(-1)}:${step.line}`) : null, step.reason)))))));
   if (!chains.length) $("tab-derivation").replaceChildren(element("p", { class: "quiet" }, "This program applies no function to data."));
+  stepsHere();
+}
+
+// The steps that come from the line of the cursor are marked, as a step leads to its line.
+function stepsHere() {
+  const { doc, selection } = state.views.a.state;
+  const line = String(doc.lineAt(selection.main.head).number);
+  for (const step of document.querySelectorAll("#tab-derivation li")) step.classList.toggle("here", step.dataset.line === line);
 }
 
 function jump(step) {
@@ -426,7 +433,7 @@ async function compare() {
     ...(differing.length ? [element("table", {},
       element("thead", {}, element("tr", {}, ...["", "A", "B", "B is"].map((title) => title ? element("th", {}, title) : element("td", {})))),
       element("tbody", {}, ...differing.map((row) => element("tr", {},
-        element("td", {}, row.part ? row.metric.replace(":", " ") : NAMES[row.metric] ?? row.metric), side(row.old, row.was, row.metric), side(row.new, row.now, row.metric),
+        element("td", {}, row.name.replace(":", " ")), side(row.old, row.was, row.metric), side(row.new, row.now, row.metric),
         element("td", { title: [row.less, row.more].filter(Boolean).join("; ") }, row.verdict, row.change ? element("b", { class: "change" }, row.change) : null)))))] : []),
     element("p", { class: "quiet" }, found.point === null ? "One of the two has no figures at these lengths." : found.point ? `Numbers are at ${found.point}.` : ""),
     ...(found.curves.length ? [chart(found.curves, state.sweep, [["A", "old"], ["B", "new"]], "EOPs")] : []),
@@ -566,7 +573,7 @@ function changed(which) {
 addEventListener("pagehide", () => { if (state.views.a) keepDraft(); });
 
 function editor(which, written) {
-  return makeEditor($(`editor-${which}`), written, { ask, changed: () => changed(which) });
+  return makeEditor($(`editor-${which}`), written, { ask, changed: () => changed(which), moved: () => which === "a" && stepsHere() });
 }
 
 function put(which, written) {

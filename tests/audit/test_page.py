@@ -26,6 +26,16 @@ CHOOSE = """const s = document.getElementById('live-form');
   s.value = [...s.options].find(o => o.textContent.startsWith(arguments[0])).value;
   s.dispatchEvent(new Event('change'))"""
 
+CHARTS = """return [...document.querySelectorAll('figure svg')].map(svg => {
+  const {left, right, width} = svg.getBoundingClientRect();
+  const inside = [...svg.querySelectorAll('text')].every(text => {
+    const box = text.getBoundingClientRect();
+    return box.left >= left - 1 && box.right <= right + 1;
+  });
+  return inside && Math.abs(width / svg.viewBox.baseVal.width - 1) < 0.02
+    && svg.parentNode.scrollWidth <= svg.parentNode.clientWidth; })"""
+"""Whether each chart is drawn in its own size, with all of its text, and nothing to scroll."""
+
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
@@ -119,6 +129,7 @@ def test_it_fits_a_phone(page: Browser) -> None:
     )
     page.open(PAGE.as_uri())
     assert page.run("return document.documentElement.scrollWidth") <= 375
+    assert page.run(CHARTS) == [True] * 7
     page.devtools("Emulation.clearDeviceMetricsOverride")
 
 

@@ -23,11 +23,11 @@ def test_a_reason_is_recorded_and_shown(project: Project) -> None:
         "  metric  verdict                   old  new  difference\n"
         "  eops    costlier (never cheaper)  n    2*n  n\n"
         "  flops   costlier (never cheaper)  n    2*n  n\n"
-        "    eops at n=1024: 1,024 before, 2,048 now (+100 %)\n"
+        "    eops at n=1024: 1,024 before, 2,048 now (+100.0 %)\n"
         "    sum.tol:2: exp:R was 0, is n\n"
         "      | y := reduce(map(x, exp(*)), add, 0)\n"
         "    accepted: it has to be positive\n"
-        "    flops at n=1024: 1,024 before, 2,048 now (+100 %)\n"
+        "    flops at n=1024: 1,024 before, 2,048 now (+100.0 %)\n"
     )
     assert said.code == 0
 

@@ -222,7 +222,7 @@ def test_a_folder_of_programs_that_becomes_a_link_out(
     (tmp_path / "deep" / "a.tol").write_text(SUM_OF_EXP)
     (project.root / "ops" / "deep").symlink_to(tmp_path / ("deep" if there else "nowhere"))
     said = project.check(against)
-    assert (said.code, "is behind a link that leads out of the repository" in said.out) == (2, True)
+    assert (said.code, "is behind a link that leads out of the repository" in said.err) == (2, True)
 
 
 @pytest.mark.parametrize("against", AGAINST)
@@ -232,7 +232,7 @@ def test_a_folder_of_programs_that_becomes_a_link_to_nowhere(project: Project, a
     (project.root / "ops").rmdir()
     (project.root / "ops").symlink_to("made-later")
     said = project.check(against)
-    assert (said.code, "is behind a link that leads nowhere" in said.out) == (2, True)
+    assert (said.code, "is behind a link that leads nowhere" in said.err) == (2, True)
 
 
 @pytest.mark.parametrize("what", ["tolcost.toml", "tolcost.lock", "mine", "mine/lib", "mine/lib/double.tol"])

@@ -269,7 +269,10 @@ def test_bounds_tell_as_much_as_they_can_and_no_more(
         assert found.region == CostlierRegion("at n=1", exact=False)
     else:
         assert found.region == compared.region
-    assert len(found.notes) == sum(status in ("at-most", "incomplete") for status in (was, now))
+    found_equal = known == "same" and was == now == "at-most"
+    assert found.equal_bounds == found_equal
+    caveats = sum(status in ("at-most", "incomplete") for status in (was, now))
+    assert len(found.notes) == (1 if found_equal else caveats)
 
 
 def test_a_bound_is_no_proof_of_more() -> None:

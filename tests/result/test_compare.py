@@ -267,7 +267,7 @@ def test_an_order_of_nodes_that_takes_more_memory_is_told() -> None:
     assert str(peak.old) == f"{4 * (64 + 4096 + 1)}*n + {given}"
     assert str(peak.new) == f"{4 * (64 + 2 * 4096)}*n + {given}"
     assert found.said == "the same EOPs; peak activations costlier for all lengths (+1.5 %)"
-    assert "the same: eops, flops, macs, params, param_bytes, bytes, " in str(found)
+    assert "the same: EOPs, FLOPs, MACs, parameters, parameter bytes, bytes, " in str(found)
     assert "the same upper bound: depth" in str(found)
     assert tolcost.diff(old, old).said == "the same EOPs for all lengths"
 

@@ -249,3 +249,24 @@ def test_models_by_operator(bert: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert found["kind"] == "diff"
     assert found["verdict"] == "same"
     assert run(["diff", str(bert), "x.tol"]) == 2
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_a_scope_has_the_shape_of_what_it_gives(
+    is_read: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of two shapes, it has none."""
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 4])
+    ends = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in ("y", "z")]
+    nodes = [
+        helper.make_node("Exp", ["x"], ["e"], name="/first/Exp"),
+        helper.make_node("Transpose", ["e"], ["t"], name="/first/Transpose", perm=[1, 0]),
+        helper.make_node("Neg", ["t"], ["y"], name="/last/Neg"),
+        helper.make_node("Neg", ["e" if is_read else "y"], ["z"], name="/last/Neg_1"),
+    ]
+    graph = helper.make_graph(nodes, "scopes", [x], ends[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), tmp_path / "m.onnx")
+    text = output(capsys, "model", str(tmp_path / "m.onnx"), "--by", "scope", "--columns", "shape,type,nodes")
+    first, last = (line.split() for line in text.splitlines() if line.startswith(("first", "last")))
+    assert first == ["first", *(() if is_read else ("[4,", "n]")), "float32", "2"]
+    assert last == ["last", *(("[n,", "4]") if is_read else ("[4,", "n]")), "float32", "2"]

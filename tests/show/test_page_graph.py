@@ -20,6 +20,7 @@ ARROWS = """return [...document.querySelectorAll('#graph path[data-from]')]
   .map(a => [a.dataset.from, a.dataset.to])"""
 SEEN = "return document.querySelector('#graph svg').getAttribute('viewBox').split(' ').map(Number)"
 GO = "document.querySelector(`#graph [data-box='${arguments[0]}']`).dispatchEvent(new Event('click'))"
+PATH = "return document.getElementById('graph-path').textContent"
 SELF = "model/encoder/layer.*/attention/self"
 LAYER = "model/encoder/layer.*"
 
@@ -41,6 +42,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     partly.opset_import.append(helper.make_opsetid("my", 1))
     onnx.save(partly, found / "partly.onnx")
     run(["model", f"{found}/partly.onnx", *html, f"{found}/partly.html"])
+    onnx.save(_steps(), found / "steps.onnx")
+    run(["model", f"{found}/steps.onnx", *html, f"{found}/steps.html"])
     onnx.save(_branch(), found / "branch.onnx")
     run(["model", f"{found}/branch.onnx", *html, f"{found}/branch.html"])
     assert run(["analyze", str(ATTENTION), *html, f"{found}/program.html"]) == 0
@@ -51,6 +54,24 @@ def _chain(length: int) -> onnx.ModelProto:
     nodes = [helper.make_node("Exp", [f"x{n}"], [f"x{n + 1}"], name=f"exp_{n}") for n in range(length)]
     ends = [helper.make_tensor_value_info(f"x{n}", TensorProto.FLOAT, ["n"]) for n in (0, length)]
     graph = helper.make_graph(nodes, "chain", ends[:1], ends[1:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+
+
+def _steps() -> onnx.ModelProto:
+    """One scope around another, and in that two that are alike and a node."""
+    ops = (
+        ("step.0/Exp", "Exp"),
+        ("step.0/Log", "Log"),
+        ("step.1/Exp", "Exp"),
+        ("step.1/Log", "Log"),
+        ("Neg", "Neg"),
+    )
+    nodes = [
+        helper.make_node(op, [f"x{n}"], [f"x{n + 1}"], name=f"/net/body/{name}")
+        for n, (name, op) in enumerate(ops)
+    ]
+    ends = [helper.make_tensor_value_info(f"x{n}", TensorProto.FLOAT, ["n"]) for n in (0, len(ops))]
+    graph = helper.make_graph(nodes, "steps", ends[:1], ends[1:])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
 
 
@@ -130,8 +151,18 @@ def test_nodes_are_boxes_with_the_arrows_of_the_file(page: Browser, folder: Path
     assert len(arrows) > 5
 
 
+def test_it_opens_where_nearly_all_nodes_are(page: Browser) -> None:
+    assert page.run(PATH) == "bert / model / encoder / layer.* ×12"
+    assert len(page.run(BOXES)) == 3
+    page.run(CLICK, "#graph-path button", "bert")
+    assert page.run(PATH) == "bert"
+    assert "model" in page.run(BOXES)
+    assert page.run(LOADED) == ""
+
+
 def test_boxes_have_the_amounts_of_the_icicle(page: Browser, folder: Path) -> None:
     """Of scopes that are alike one is drawn: all of them have as much together as the icicle says."""
+    page.run(CLICK, "#graph-path button", "bert")
     at(page, POINT)
     for key in ("eops", "bytes", "parameters", "memory"):
         page.run(BY, key)
@@ -146,6 +177,7 @@ def test_boxes_have_the_amounts_of_the_icicle(page: Browser, folder: Path) -> No
 
 
 def test_a_click_goes_in_and_the_path_leads_out(page: Browser) -> None:
+    page.run(CLICK, "#graph-path button", "bert")
     page.run(GO, "model")
     page.run(GO, "model/encoder")
     assert page.run(LOADED) == "#@scope=model/encoder"
@@ -153,9 +185,10 @@ def test_a_click_goes_in_and_the_path_leads_out(page: Browser) -> None:
     page.run(CLICK, "#graph-path button", "model")
     assert page.run(LOADED) == "#@scope=model"
     page.keys("#graph", BACKSPACE)
-    assert page.run("return document.getElementById('graph-path').textContent") == "bert"
+    assert page.run(PATH) == "bert"
     page.run(PRESS, "#icicle [data-path='model/encoder']")
-    assert page.run("return document.getElementById('graph-path').textContent") == "bert / model / encoder"
+    within = "bert / model / encoder / layer.* ×12"  # there is nothing else
+    assert page.run(PATH) == within
 
 
 def test_a_click_on_a_node_opens_its_row(page: Browser, folder: Path) -> None:
@@ -210,9 +243,24 @@ def test_a_list_says_the_same(page: Browser, folder: Path) -> None:
         "intermediate 3 nodes, … → output",
         "output 4 nodes, … → another layer.*",
     ]
-    shown(page, folder, "model/encoder")
-    (layers,) = page.run("return [...document.querySelectorAll('#graph-list li')].map(l => l.textContent)")
-    assert layers.endswith("100.0 % → the next of them, layer_norm_24")
+
+
+def test_it_opens_where_there_are_several_parts(browser: Browser, folder: Path) -> None:
+    """And what is around them, with the same picture, is skipped on the way out as well."""
+    browser.open("about:blank")
+    browser.open((folder / "steps.html").as_uri())
+    assert browser.run(PATH) == "steps / net/body"
+    steps, last = browser.run(
+        "return [...document.querySelectorAll('#graph-list li')].map(l => l.textContent)"
+    )
+    assert steps.endswith("→ the next of them, Neg")
+    assert last.startswith("Neg")
+    assert not browser.run(
+        "return [...document.querySelectorAll('#graph-tools button')].some(b => b.title === '↑ out')"
+    )
+    browser.run(GO, "net/body/step.*")
+    browser.run(CLICK, "#graph-tools button", "↑ out")
+    assert browser.run(PATH) == "steps / net/body"
 
 
 def test_what_is_not_costed_is_not_nothing(browser: Browser, folder: Path) -> None:

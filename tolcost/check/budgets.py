@@ -413,7 +413,9 @@ def _symbols(entry: LockEntry, names: dict[str, Poly]) -> set[Symbol]:
 
 
 def _no_such(budget: Budget, entry: LockEntry, name: str, known: set[str]) -> Rejected:
-    message = f"the budget {quoted(budget.text)} mentions {quoted(name)}, which {quoted(entry.name)} has not"
+    message = (
+        f"the budget {quoted(budget.text)} mentions {quoted(name)}, which {quoted(entry.name)} does not have"
+    )
     return Rejected(Diagnostic("T0714", message, hint=f"it has {', '.join(sorted(known)) or 'no lengths'}"))
 
 

@@ -172,7 +172,9 @@ def _checked(
         for target in asked
     }
     changes = [c for found in by_target.values() for c in found if c.kind != "same"]
-    left_out = [*(_missing(gate.config, name) for name in pairs.gone), *_of_settings(gate.config, base)]
+    lost = {name: said for name in pairs.gone if (said := _behind_a_link(gate.config, name)) is not None}
+    missing = (_missing(gate.config, name, lost.get(name)) for name in pairs.gone)
+    left_out = [*missing, *_of_settings(gate.config, base)]
     changes += [replace(c, why=_why_left_out(lock, c)) for c in left_out]
     known: Sequence[str] = [] if not gate.asked else [*lock.entries, *(t.name for t in targets(gate.config))]
     found, mistakes = _held(comparing, entries, [*known, *by_target])
@@ -187,7 +189,8 @@ def _checked(
         new_fails=not base.is_revision,
         strict=gate.strict,
     )
-    problems = (*mistakes, *(problem for outcome in outcomes.values() for problem in outcome.problems))
+    unread = (problem for outcome in outcomes.values() for problem in outcome.problems)
+    problems = (*mistakes, *unread, *lost.values())
     return Checked(report, tuple(asked), entries, problems, pairs.gone)
 
 
@@ -254,7 +257,13 @@ def _declared_budget(config: Config, asked: Sequence[Target], held: HeldBudget) 
     return replace(held, file=_settings_name(config)) if declared else held
 
 
-def _missing(config: Config, name: str) -> CostChange:
+def _behind_a_link(config: Config, name: str) -> Diagnostic | None:
+    """Say that a missing program is behind a link that leads nowhere or out of the repository."""
+    said = astray(config.root, file_of(name))
+    return Diagnostic("T0721", said) if said else None
+
+
+def _missing(config: Config, name: str, lost: Diagnostic | None) -> CostChange:
     """Report a program that is no longer checked: gone, left out by a setting, or behind a broken link."""
     file = file_of(name)
     if is_module(file) and not (config.root / file).is_file():  # what became of its code is not known
@@ -263,9 +272,8 @@ def _missing(config: Config, name: str) -> CostChange:
         says = "`modules` names other cases of it" if file in config.modules and not pattern else says
         note = f"{says} ({_settings_name(config)})"
         return CostChange(name, "excluded", file=_settings_name(config), notes=(note,))
-    broken = astray(config.root, file)
-    if broken:
-        return CostChange(name, "broken", file=file, new=f"T0721 {broken}")
+    if lost is not None:
+        return _unread(CostChange(name, "broken", file=file), lost)
     if not (config.root / file).is_file():
         return CostChange(name, "gone", file=file)
     pattern = excluded_by(config, file)

@@ -325,6 +325,8 @@ class CostChange(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     points: tuple[Example, ...] = ()
     figures: tuple[CostChange, ...] = ()
+    equal_bounds: bool = False
+    """Whether both figures are upper bounds, and the same."""
 
     @property
     def is_of_rules(self) -> bool:

@@ -36,7 +36,7 @@ from tolcost.result.metrics import IN_BYTES
 from tolcost.show.document import Caution, Cell, Column, ReportTable, ShortForm, Verdict
 from tolcost.show.document import cut as shortened
 from tolcost.show.fit import BOLD, GREEN, RED, YELLOW, cut_form, paint
-from tolcost.show.shorten import si, time_texts
+from tolcost.show.shorten import change_text, si, time_texts
 from tolcost.show.tables import markdown_code, markdown_text
 from tolcost.show.text import fitted_table, hanging, style_of
 
@@ -128,6 +128,8 @@ def verdict(change: CostChange, report: GateReport) -> str:
             return "gone, and dropped" if report.pruned else "gone"
         case "renamed":
             return f"renamed from {cut(change.old)}"
+        case "undecided" if change.equal_bounds:
+            return "undecided: the upper bounds are equal"
         case kind:
             return _PLAIN_VERDICTS[kind]
 
@@ -148,7 +150,7 @@ class Detail(Struct, frozen=True):
 
 def details(change: CostChange) -> list[Detail]:
     """Return the lines that explain a change below its verdict."""
-    lines = [Detail(cut(change.new, 200))] if change.kind == "broken" else []
+    lines = [Detail(cut(change.new, 200))] if change.kind == "broken" and change.new else []
     examples = [e for e in (change.example, change.other) if e is not None]
     lines += [Detail(at(example, change.metric), "numbers") for example in examples]
     if change.kind == "undecided" and change.tried:
@@ -182,8 +184,7 @@ def _number(value: int) -> str:
 def _ratio(example: Example) -> str:
     if example.old <= 0 or example.new == example.old:
         return ""
-    percent = round(Fraction(100 * (example.new - example.old), example.old))
-    return f" ({percent:+,} %)" if percent else " (under 1 %)"
+    return f" ({change_text(example.old, example.new)})"
 
 
 def place_text(place: BlamedLine) -> str:
@@ -366,8 +367,15 @@ _GOOD: Mapping[ChangeKind, bool | None] = {
 """The kinds of changes that are good news, bad news or neither; all others need a decision."""
 
 
-def gate_text(report: GateReport, colour: bool = False, width: int | None = None) -> str:
-    """Write the report as text; unchanged programs are only counted."""
+def gate_text(
+    report: GateReport, colour: bool = False, width: int | None = None, reasons: bool = True
+) -> str:
+    """Write the report as text; unchanged programs are only counted.
+
+    Without ``reasons``, the diagnostics of what cannot be read stand elsewhere.
+    """
+    if not reasons:
+        report = replace(report, changes=tuple(map(_without_reason, report.changes)))
     head = _painted(headline(report), RED if report.exit_code else GREEN, colour, width)
     blocks = ["\n".join(head)]
     by_program: dict[str, list[CostChange]] = {}
@@ -395,6 +403,10 @@ def _news(change: CostChange, report: GateReport) -> Verdict:
     if change.why is not None or change.kind in _GOOD:
         return Verdict(said, None if change.why is not None else _GOOD[change.kind])
     return Caution(said)
+
+
+def _without_reason(change: CostChange) -> CostChange:
+    return replace(change, new="", place=None, notes=()) if change.kind == "broken" else change
 
 
 def _program(

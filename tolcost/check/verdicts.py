@@ -55,6 +55,7 @@ _NO_SHAPE = "no shape was found that is right before and now"
 _RESIZED = "each is costed with its own size"
 _BY_SIZE = "if it costs less now, the size alone may be why"
 _ALIKE = "inputs are of one shape before and now only where"
+_BELOW = "the cost may stay below its bound, by more or by less than before"
 _CAVEATS = {
     ("at-most", "old"): "the old figure is only an upper bound",
     ("at-most", "new"): "the new figure is only an upper bound",
@@ -160,6 +161,7 @@ def _compared(
         other=outcome.other,
         tried=outcome.tried,
         notes=(*both.notes, *outcome.notes),
+        equal_bounds=outcome.equal_bounds,
     )
 
 
@@ -196,7 +198,8 @@ def concluded(before: FigureStatus, after: FigureStatus, forms: Compared) -> Com
     """Conclude from a comparison of two forms to the costs, given how certain each form is."""
     sides = ((before, "old"), (after, "new"))
     caveats = [_CAVEATS[side] for side in sides if side in _CAVEATS]
-    forms = replace(forms, notes=(*forms.notes, *caveats))
+    equal = before == after == "at-most" and forms.kind == "same"
+    forms = replace(forms, notes=(*forms.notes, *([_BELOW] if equal else caveats)), equal_bounds=equal)
     judged = forms.judged.of_costs(CERTAINTY[before], CERTAINTY[after])
     if judged == forms.judged:
         return forms
@@ -280,6 +283,8 @@ class Compared(Struct, frozen=True):
     other: Example | None = None
     tried: int = 0
     notes: tuple[str, ...] = ()
+    equal_bounds: bool = False
+    """Whether both figures are upper bounds, and the same."""
 
     @property
     def kind(self) -> Relation:

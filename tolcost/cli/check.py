@@ -124,9 +124,9 @@ def command(
 
 
 def _written(report: GateReport, form: str, file: str | None) -> str:
-    """Write the report in a format; text for a terminal is in colour."""
+    """Write the report in a format; text for a terminal is in colour, and diagnostics stand above it."""
     if form == "text":
-        return gate_text(report, *screen(form, file))
+        return gate_text(report, *screen(form, file), reasons=file is not None)
     from tolcost.check.formats import write_report  # these are not needed for text
 
     return write_report(report, form)

@@ -42,7 +42,7 @@ from tolcost.diagnostics import quoted, refuse
 from tolcost.result.claims import NOTHING, SAME, Claim
 from tolcost.result.comparison import CostComparison, FigureDifference, shown_name
 from tolcost.result.judgement import FormJudgement, judge_forms, telling, unmet
-from tolcost.result.lengths import InputPair, match_lengths, pairs_by_name, shaped
+from tolcost.result.lengths import InputPair, ShapedInput, match_lengths, pairs_by_name, shaped
 from tolcost.result.metrics import AMOUNTS, BASES, LEADING
 from tolcost.result.point import MOST_FACTS, facts_of
 from tolcost.result.regions import EVERYWHERE, essential, sure_from, try_shapes, where_positive
@@ -91,7 +91,8 @@ class Matching(Struct, frozen=True):
 
 def match(old: Located, new: Located) -> Matching:
     """Match lengths by input and axis, and data-dependent lengths by the order in which they occur."""
-    places = match_lengths(pairs_by_name(shaped(old.study.inputs), shaped(new.study.inputs)))
+    inputs = pairs_by_name(shaped(old.study.inputs), shaped(new.study.inputs))
+    places = match_lengths(inputs)
     found = {symbol: atom(symbol) for symbol in _fresh(old) & _fresh(new)} | dict(places.symbols)
     taken = {symbol for form in found.values() for symbol in form.free}
     rest = [symbol for symbol in old.study.symbols if symbol not in found]
@@ -106,6 +107,7 @@ def match(old: Located, new: Located) -> Matching:
     ]
     told = [equation.gap(places.symbols) for equation in places.telling]
     notes += map(_resized, dict.fromkeys(pair for pair, _ in places.binding))
+    notes += [_shapes_told(pair, _OTHER_RANK) for pair in inputs if _ranks(pair[0]) != _ranks(pair[1])]
     notes += [f"compared where {cond_text(eq(gap))}" for gap in dict.fromkeys(told)]
     data = [quoted(before.name) for before in pairs if before.kind == "data"]
     notes += [f"taking {', '.join(data)} to mean the same before and now"] if data else []
@@ -129,8 +131,19 @@ def match(old: Located, new: Located) -> Matching:
 
 def _resized(pair: InputPair) -> str:
     """Report that an input has another shape now, which would bind lengths that were free."""
+    return _shapes_told(pair, "each is costed with its own")
+
+
+_OTHER_RANK = "lengths are matched only where it has as many dimensions"
+
+
+def _shapes_told(pair: InputPair, why: str) -> str:
     old, new = (", ".join(str(form) for shape in one.shapes for form in shape) for one in pair)
-    return f"the input {quoted(pair[1].name)} was [{old}] and is [{new}]: each is costed with its own"
+    return f"the input {quoted(pair[1].name)} was [{old}] and is [{new}]: {why}"
+
+
+def _ranks(one: ShapedInput) -> tuple[int, ...]:
+    return tuple(map(len, one.shapes))
 
 
 def _fresh(cost: Located) -> set[Symbol]:

@@ -12,7 +12,7 @@ from tolcost.certainty import INCOMPLETE, Certainty
 from tolcost.cost.device import is_time
 from tolcost.result.claims import Claim, Relation
 from tolcost.result.judgement import FormJudgement
-from tolcost.result.metrics import IN_BYTES, LABELS, LEADING, NAMES
+from tolcost.result.metrics import IN_BYTES, LABELS, LEADING
 from tolcost.result.regions import EVERYWHERE
 from tolcost.result.study import FUNCTIONS
 from tolcost.show.document import (
@@ -34,12 +34,10 @@ from tolcost.show.document import (
     text_of,
     write,
 )
-from tolcost.show.shorten import percent_text, short_form, shortened, si, time_texts
+from tolcost.show.shorten import change_text, short_form, shortened, si, time_texts
 
 _FORM = 40
 _MOST_PARTS = 20
-_SMALL = Fraction(1, 2000)
-"""Below it, a change is 0.0 % when it is rounded."""
 _THERE = "at these lengths"
 _VERDICTS = {
     (False, False): f"the same EOPs {EVERYWHERE}",
@@ -171,7 +169,7 @@ class CostComparison(Struct, frozen=True):
         said, others = said_of(self.whole.claim, *self.whole.regions), self.others
         if others and self.verdict == "same":
             said = said.removesuffix(f" {EVERYWHERE}")
-        texts = [f"{LABELS.get(row.metric, row.metric)} {_told(row)}" for row in others[:_MOST_OTHERS]]
+        texts = [f"{shown_name(row.metric)} {_told(row)}" for row in others[:_MOST_OTHERS]]
         texts += [f"{len(others) - len(texts)} more figures differ"] if len(others) > len(texts) else []
         said = "; ".join((said, *texts))
         return said.replace(EVERYWHERE, _THERE) if self.settled else said
@@ -191,12 +189,12 @@ _BOUNDS: tuple[Certainty, Certainty] = ("upper bound", "upper bound")
 
 
 def shown_name(metric: str) -> str:
-    """Return the name under which a table shows a metric.
+    """Return the name under which a table shows a metric: its label, as on pages.
 
-    >>> shown_name("span"), shown_name("peak_bytes")
-    ('depth', 'peak_bytes')
+    >>> shown_name("span"), shown_name("peak_bytes"), shown_name("time_h200")
+    ('depth', 'peak activations', 'time_h200')
     """
-    return NAMES.get(metric, metric)
+    return LABELS.get(metric, metric)
 
 
 def _told(row: FigureDifference) -> str:
@@ -298,7 +296,7 @@ def _table(
     at = f"at {point}" if point else "value"
     most = max((abs(row.at[1] - row.at[0]) for row in rows if row.at), default=0)
     columns = (
-        Column(key, title, "code"),
+        Column(key, title, "text" if key == "metric" else "code"),
         Column("metric", "metric", shown=several),
         Column("old", "old", "code", shown=forms),
         Column("new", "new", "code", shown=forms),
@@ -313,12 +311,12 @@ def _table(
 
 def _cells(row: FigureDifference, key: str, most: int) -> tuple[Cell, ...]:
     values = () if row.at is None else time_texts(*row.at) if is_time(row.metric) else _amounts(row)
-    name = shown_name(row.metric) if key == "metric" or row.part == FUNCTIONS else row.part
+    metric = shown_name(row.metric)
     at = [_bounded(text, *side) for text, side in zip(values, _certain(row), strict=False)]
     forms = [_form(form, *side) for form, side in zip((row.old, row.new), _certain(row), strict=True)]
     return (
-        Code(name),
-        row.metric,
+        metric if key == "metric" else Code(metric if row.part == FUNCTIONS else row.part),
+        metric,
         *forms,
         " -> ".join(at),
         _percent(row, most if key == "part" else 0),
@@ -356,10 +354,8 @@ def _percent(row: FigureDifference, most: int) -> Cell:
     share = float(Fraction(abs(row.at[1] - row.at[0]), most)) if most else None
     if not row.at[0]:
         return Verdict("new", False, share)
-    part = Fraction(row.at[1] - row.at[0], row.at[0])
-    small = 0 < abs(part) < _SMALL
-    text = "under 0.1 %" if small else f"{'-' if part < 0 else '+'}{percent_text(abs(part))}"
-    return Verdict(text, None if not part else part < 0, share)
+    was, now = row.at
+    return Verdict(change_text(was, now), None if was == now else (now < was) == (was > 0), share)
 
 
 def explained(row: FigureDifference) -> Verdict:

@@ -405,6 +405,16 @@ METRICS: tuple[Metric, ...] = (
         stands=EVERYWHERE,
         details=(
             MetricDetail(
+                key="at_least",
+                of=lambda _, show: show(show.cost.study.at_least),
+                stands=frozenset(("program",)),
+            ),
+            MetricDetail(
+                key="at_most",
+                of=lambda _, show: show(show.cost.study.at_most),
+                stands=frozenset(("program",)),
+            ),
+            MetricDetail(
                 key="histogram",
                 of=lambda figures, show: functions_json(figures.histogram, show),
                 stands=REPORTS | {"groups"},

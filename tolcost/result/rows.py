@@ -115,8 +115,8 @@ _WORK = keys_in("diff of operators")
 class TableRow(Struct, frozen=True, eq=False):
     """Some nodes, their amounts, and the rows below; ``times`` of them are equal.
 
-    ``op``, ``type`` and ``shape`` are set if the nodes have them in common.  An amount is None if it is
-    not known.
+    ``op`` is set if the nodes have it in common; ``type`` and ``shape`` are those of what the nodes give to
+    others, if all of it has the same.  An amount is None if it is not known.
     """
 
     title: str

@@ -380,18 +380,41 @@ def scope_rows(cost: GraphCost, adder: Adder, depth: int) -> tuple[TableRow, ...
         below = tuple(row(child, level + 1) for child in scope.children) if level < depth else ()
         ops = Counter(steps[n].title for n in scope.nodes if kinds[n] is not None)
         amounts = _amounts(found, own)
+        kept = map(set, zip(*(_type(cost, name) for name in _leaving(cost, readers, scope)), strict=True))
+        space, shape = (one.pop() if len(one) == 1 else "" for one in list(kept) or ({""}, {""}))
         return TableRow(
             scope.title,
             len(scope.nodes),
             amounts,
+            "",
+            space,
+            shape,
             ops=ops,
             times=scope.times,
             children=below,
             status=found.status,
         )
 
+    readers = _readers(cost)
     scopes = scope_tree((step.path for step in steps), kinds)
     return (*(row(scope, 1) for scope in scopes), *_of_no_node(adder, given))
+
+
+def _readers(cost: GraphCost) -> Mapping[str, set[int]]:
+    """Return the nodes that read each value; -1 for an output of the model."""
+    graph = cost.model.graph
+    found: dict[str, set[int]] = {name: {-1} for name in graph.outputs}
+    for n, step in enumerate(graph.nodes):
+        for name in (*step.inputs, *step.free):
+            found.setdefault(name, set()).add(n)
+    return found
+
+
+def _leaving(cost: GraphCost, readers: Mapping[str, set[int]], scope: ModuleScope) -> Iterator[str]:
+    """Yield the values that nodes of a scope make, and others read."""
+    inside, steps = set(scope.nodes), cost.model.graph.nodes
+    for n in scope.nodes:
+        yield from (name for name in steps[n].outputs if name and readers.get(name, inside) - inside)
 
 
 def _of_no_node(adder: Adder, parameters: Poly) -> Iterator[TableRow]:

@@ -151,6 +151,8 @@ def text_of(form: Form, grouped: bool = False) -> str:
         case Poly():
             known = form.constant
             return to_text(form) if known is None else _digits(known, grouped)
+        case Depth() if grouped and str(form).isdecimal():
+            return f"{int(str(form)):,}"
         case Depth() | Duration():
             return str(form)
         case Weighed():

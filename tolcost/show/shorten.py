@@ -274,3 +274,19 @@ def percent_text(share: Fraction) -> str:
     ('33.3 %', '0.0 %', '2,500.0 %')
     """
     return f"{decimal_text(share * 100, 1)} %"
+
+
+_SMALL = Fraction(1, 2000)
+"""Below it, a change is 0.0 % when it is rounded."""
+
+
+def change_text(old: int, new: int) -> str:
+    """Write a change as a percentage of the old number, which is not 0.
+
+    >>> change_text(64, 16), change_text(9, 1050), change_text(8192, 8193)
+    ('-75.0 %', '+11,566.7 %', 'under 0.1 %')
+    """
+    part = Fraction(new - old, old)
+    if 0 < abs(part) < _SMALL:
+        return "under 0.1 %"
+    return f"{'-' if part < 0 else '+'}{percent_text(abs(part))}"

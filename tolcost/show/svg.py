@@ -141,12 +141,15 @@ def _spot(x: float, y: float, width: int, height: int, right: int = RIGHT) -> tu
 
 
 def _legend(groups: Sequence[str], width: int, y: float = 12) -> Iterable[str]:
+    """Name the colours of groups in a row; a narrow page lays them out in several."""
     needed = sum(_room(group) for group in groups)
     x = max((width - needed) / 2, 8)
+    yield '<g class="legend">'
     for group in groups:
         yield _dot(x, y - 3.5, colour(groups, group), group)
         yield _text(x + 7, y, group, "start", 9)
         x += _room(group)
+    yield "</g>"
 
 
 def _room(group: str) -> float:

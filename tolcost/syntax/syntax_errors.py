@@ -407,7 +407,7 @@ def _several(m: Mistake) -> Diagnostic | None:
     """Recognize ``y := a, b`` or ``y, z := a``."""
     if m.text != "," or m.brackets or not m.expected & {"EQ", "BINARY"}:
         return None
-    hint = "each output has a line of its own: `y := …`"
+    hint = "each output has a line of its own: `y := …`; the components of a list are named by `(a, b) = …`"
     return Diagnostic("T0101", "a statement defines one value", m.here, hint=hint)
 
 

@@ -86,14 +86,14 @@ def summary(known: list[Outcome]) -> list[str]:
         f"- {len(packages)} packages, {len(both)} architectures by both exporters of torch, "
         f"{sum(kind(o) == KINDS['sklearn'] for o in outcomes)} pipelines.",
         f"- {sum(o.analysed for o in outcomes)} of {len(outcomes)} models ({different} different files) are "
-        f"analysed without failure, {left} more are not looked at yet; in {whole} of them every node is "
-        f"costed, the others say what is missing. "
+        f"analysed without failure; {left} more are left to analyse. In {whole} of them every node is "
+        f"costed; for the others the notes say what is missing. "
         f"Of all {nodes:,} nodes {costed:,} are costed: {share}.",
         f"- {agree[False]} models with open lengths agree with onnxruntime in the shape of every value, at "
-        f"two sets of lengths or more; {agree[True]} whose lengths are all fixed agree at the one there is.",
+        f"two sets of lengths or more; {agree[True]} models with fixed lengths agree at these.",
         f"- That is {sum(o.values for o in outcomes):,} values of main graphs, and {_branches(outcomes)}",
-        f"- In {sum(bool(o.wrong) for o in outcomes)} models a shape is wrong. Short of full agreement, as "
-        f"notes say: {sum(not o.agrees for o in outcomes)}.",
+        f"- {sum(bool(o.wrong) for o in outcomes)} models have a wrong shape. "
+        f"{sum(not o.agrees for o in outcomes)} models do not agree fully, for the reasons in the notes.",
         f"- MACs of the two exports of an architecture are the same for {same} of {len(both)}.",
         f"- The longest form of {len(long)} models has more than {LONG:,} characters; {len(late)} models "
         f"take more than {LATE} s of processor time or were ended, the slowest {slowest:.1f} s.",
@@ -112,8 +112,8 @@ def _branches(outcomes: list[Outcome]) -> str:
         else "all sides can be run"
     )
     return (
-        f"{values:,} inside of the branches and loops of {len(having)} models ({late}). Values inside of "
-        f"nodes that are not observed: {', '.join(unseen) or 'none'}."
+        f"{values:,} inside of the branches and loops of {len(having)} models ({late}). Models with inner "
+        f"values that are not observed: {', '.join(unseen) or 'none'}."
     )
 
 
@@ -173,25 +173,23 @@ def markdown(outcomes: list[Outcome], state: str) -> str:
     lines = [
         "# Models from packages, exporters and converters",
         "",
-        "Every .onnx of the packages in `tools/benchmarks/packages.txt` (speech, OCR, detection, wake word "
-        "and others), architectures as both of torch's exporters give them "
+        "Three kinds of models: every .onnx of the packages in `tools/benchmarks/packages.txt` (speech, OCR, "
+        "detection, wake word and others), architectures exported by both of torch's exporters "
         "(`tools/benchmarks/architectures.py`), and pipelines of scikit-learn, XGBoost and LightGBM "
-        "(`tools/benchmarks/export_pipelines.py`); each with what "
-        "`tolcost model` says of it, and the shapes of its values held to those onnxruntime observes on "
-        "random input.",
+        "(`tools/benchmarks/export_pipelines.py`). Each is analysed by `tolcost model`, and the shapes of "
+        "its values are compared with those that onnxruntime observes on random input.",
         "",
-        "onnxruntime shows values of the main graph only. So in a copy each If is replaced by the side it "
-        "takes, until none is left, and a turn of each Loop is put after it (not of a Scan, whose values are "
-        "not observed); "
-        "then, one at a time, each If by the other side, wherever the condition depends on more than "
-        "lengths. What lengths alone rule out never runs, and constants inside of branches are not counted. "
-        "Values of a Loop have the same shape at all of its turns, or count as wrong. *characters* are "
-        "those of the longest form of a model in full: EOPs, FLOPs, MACs, bytes, parameters, peak of "
-        "activations, depth.",
+        "onnxruntime shows values of the main graph only. To see those inside of branches and loops, a copy "
+        "of the model is changed: each If is replaced by the side that it takes, and one iteration of each "
+        "Loop is put behind it (values inside of a Scan are not observed). Then each If is replaced by its "
+        "other side, one at a time, unless lengths alone decide its condition, because then the other side "
+        "never runs. Constants inside of branches are not counted. A value of a Loop whose shape differs "
+        "between iterations counts as wrong. *characters* is the length of the longest closed form of a "
+        "model, among EOPs, FLOPs, MACs, bytes, parameters, peak of activations and depth.",
         "",
         f"Made by `make models` with {versions}, Python {platform.python_version()}. The "
-        "models are not part of the repository. A model that was looked at once is not looked at again until "
-        f"`build/models/outcomes` is removed: {age(outcomes, state)}.",
+        "models are not part of the repository. A model that was analysed once is not analysed again until "
+        f"`build/models/outcomes` is removed; {age(outcomes, state)}.",
         "",
         *summary(outcomes),
         "",

@@ -20,9 +20,10 @@ from tools.mutants.kept import PARTS, Outcome, Reasons, runs
 REPORT = Path(__file__).parents[2] / "reports" / "mutants.md"
 HEAD = """# Broken on purpose: what the tests notice
 
-Written by `python -m tools.mutants.report` from runs of `make mutants`; a seed names a random sample. What
-survives is *the same* where nothing that is computed changes, so that no test can notice it; *a limit* where
-only the work that is allowed or tried changes a little; *open* where a test could notice it and none does.
+Written by `python -m tools.mutants.report` from runs of `make mutants`; a seed names a random sample. A
+mutant that no test notices is *the same* if all results stay equal, so that no test can notice it; *a
+limit* if only the amount of work that is allowed or tried changes a little; *open* if a test could notice
+it.
 """
 DEFINITIONS = """
 ## Definitions
@@ -35,25 +36,26 @@ CODE = """
 ## Lines of code
 
 Random places of `tolcost/algebra`, `cost` and `check`, changed one at a time (a comparison, an operation, a
-number, a condition): `python -m tools.mutants.code --seed SEED --count COUNT`. Then tests run that run the
-line, in turns from every file of tests: as many of the part's own folder as take `--own` seconds, and of
-others as take `--seconds`. What they let pass is tried again with all modules loaded anew, and counts as a
-survivor if it passes then, too, whatever the rest of the suite would say, so that shares are lower bounds.
+number, a condition): `python -m tools.mutants.code --seed SEED --count COUNT`. For each mutant, tests that
+execute the changed line run: those of the part's own folder for `--own` seconds, and others, in turns from
+every file, for `--seconds`. If all pass, they run once more with all modules loaded anew. A mutant that
+passes again counts as a survivor, although the rest of the suite might notice it, so that shares are lower
+bounds.
 """
-LOOKED_AT = "tests were added for what it showed, and what had survived was tried again."
+LOOKED_AT = "tests were added for its survivors, which were then tried again."
 NOTES = {
     "algebra": """
-Seeds 61 to 91 ran on earlier code. As they were drawn, 69 of 80 were caught (61 and 62), then 41 of 60 (71
-and 72), 24 of 30 (81) and 25 of 30 (91); with tests added for what the seeds up to 81 showed, 176 of the
-200 were, 88.0 %. Then lines that nothing can notice were taken out, and general tests were added: for what
-all places of `intervals.py` and some of `conditions.py` and `floors.py` showed, and for what reading the
-code did. Seed 201 was drawn after that. It stands here as it was drawn, against `tests/algebra` and
-doctests alone; tests that notice what is open came later.
+Seeds 61 to 91 ran on earlier code. At first, 69 of 80 mutants were caught (seeds 61 and 62), then 41 of 60
+(71 and 72), 24 of 30 (81) and 25 of 30 (91). Tests were added for the survivors of the seeds up to 81, and
+176 of the 200 were caught, 88.0 %. Then lines whose change nothing can notice were removed, and general
+tests were added after mutants of all places of `intervals.py` and some of `conditions.py` and `floors.py`,
+and after a reading of the code. Seed 201 was drawn after that. The table has its first run, against
+`tests/algebra` and doctests alone; tests that notice its open mutants came later.
 """,
     "cost": f"\nSeed 31 was looked at: {LOOKED_AT}\n",
     "check": f"""
 Seed 31 was looked at: {LOOKED_AT}
-Seed 41 was drawn after that; nothing was added for it.
+Seed 41 was drawn after that; no tests were added for it.
 """,
 }
 SECTIONS = (

@@ -29,7 +29,8 @@ class ToLangLexer(RegexLexer):  # type: ignore[misc]  # Pygments has no types
         "root": [
             (r"\s+", Whitespace),
             (r"(?:#|//)[^\n]*", Comment.Single),
-            (r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'', String),
+            # Behind an index, `'` selects a component: p[1]' + p[2]'.
+            (r'"(?:[^"\\\n]|\\.)*"|(?<![\])\w])\'(?:[^\'\\\n]|\\.)*\'', String),
             (
                 r"(?:operator|use|space|list|tol|static|attr)(?=[ \t]+[^\W\d])|tol(?=[ \t]*\[)",
                 Keyword.Declaration,
@@ -55,6 +56,8 @@ def shown(text: str) -> Iterator[tuple[str, str]]:
 
     >>> list(shown("y := exp(x)"))[-4:]
     [('Name.Builtin', 'exp'), ('Punctuation', '('), ('Name', 'x'), ('Punctuation', ')')]
+    >>> [piece for kind, piece in shown("p[1]' + f(q)[2]' == 'a'") if kind == "Literal.String"]
+    ["'a'"]
     """
     for token, piece in ToLangLexer(ensurenl=False, stripnl=False).get_tokens(text):
         yield str(token).removeprefix("Token."), piece

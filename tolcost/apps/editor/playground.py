@@ -25,11 +25,11 @@ from tolcost.diagnostics import NOWHERE, Diagnostic, Rejected, Source, place, vi
 from tolcost.pipeline import as_rejected
 from tolcost.platform import with_deep_stack
 from tolcost.result.compare import compare, match
-from tolcost.result.comparison import CostComparison, FigureDifference, said_of
+from tolcost.result.comparison import CostComparison, FigureDifference, said_of, shown_name
 from tolcost.result.program import program_study
 from tolcost.result.study import Located, locate_study
 from tolcost.show.document import Form, Json, has_mathml, lengths_text, mathml_of, number, text_of
-from tolcost.show.shorten import percent_text
+from tolcost.show.shorten import change_text
 
 _MOST_LINES = 400
 _LONGEST_FORMULA = 400
@@ -220,7 +220,8 @@ def _compared(asked: PageRequest) -> dict[str, Json]:
     found = pair.found
     values = pair.put(asked.get("dims", {}))
     rows: list[Json] = [
-        {"metric": row.metric, "part": row.part, "old": _form(row.old), "new": _form(row.new),
+        {"metric": row.metric, "name": shown_name(row.metric), "part": row.part,
+         "old": _form(row.old), "new": _form(row.new),
          "verdict": row.verdict, "less": _witness(row.less), "more": _witness(row.more),
          **_at(row, values)}
         for row in found.rows
@@ -314,7 +315,7 @@ def _at(row: FigureDifference, values: Mapping[Symbol, int] | None) -> dict[str,
     was, now = known
     change = None
     if was and was != now:
-        change = ("+" if now > was else "-") + percent_text(abs(Fraction(now - was, was)))
+        change = change_text(was, now)
     return {"was": number(was), "now": number(now), "change": change}
 
 

@@ -356,15 +356,16 @@ def _models(libraries: Sequence[ProgramLibrary]) -> ReportTable:
         if one.agreed and one.model not in names
     ]
     about = (
-        "The models of the paper's Table 1, and the programs in ToLang that show them: how many there are, "
-        "how long they are, and which engine or library gave the same results on random inputs. "
-        "Libraries that belong to none of the models follow. All domains, as ToL's row claims, is this: what "
-        "loops, ranges and recursion compute, whether lengths or data decide how far they go, counted in "
-        "lengths and in numbers with a name that only a run tells. Out are texts beyond comparing, whole "
-        "numbers beyond 64 bits, and lists that shrink in a loop, which are arrays with ends. Without a "
-        "formula are recursion on parts of any length that are no halves, or that data splits, and expected "
-        "costs. "
-        "docs/limits.md says each with its way around it."
+        "The models of the paper's Table 1, and programs in ToLang that show them. The table says how"
+        " many programs there are, how long they are, and which engine or library gave the same "
+        "results on random inputs. Libraries that belong to none of the models follow. ToL's row "
+        "claims all domains. Here this means all that loops, ranges and recursion compute, whether "
+        "lengths or data decide how far they go; costs are formulas in lengths, and in symbols for "
+        "numbers that only a run determines. Not included are operations on texts other than "
+        "comparisons, whole numbers beyond 64 bits, and lists that shrink in a loop, which are "
+        "written as arrays with a position of the end. There is no formula for recursion on parts "
+        "other than halves, for recursion that data splits, or for expected costs. docs/limits.md "
+        "describes each with its way around it."
     )
     return ReportTable(_MODELS, tuple(rows), NAME, "Models of computation", about, _COMMAND)
 
@@ -391,8 +392,9 @@ def _model(row: dict[str, Any], shown: Sequence[ProgramLibrary]) -> tuple[Cell, 
 def _programs(libraries: Sequence[ProgramLibrary]) -> ReportTable:
     rows = [_program(library, costed(one)) for library in libraries for one in library.programs]
     about = (
-        "Every program of the libraries, with all lengths symbols. A count that depends on data is in terms "
-        "of lengths that only a run tells: how many rows a filter keeps."
+        "Every program of the libraries; all lengths are symbols. A count that depends on data has "
+        "symbols for lengths that only a run determines, such as the number of rows that a filter "
+        "keeps."
     )
     return ReportTable(_PROGRAMS, tuple(rows), NAME, "Their programs", about, _COMMAND)
 

@@ -193,10 +193,11 @@ def primitives_table(entries: Sequence[Entry], library: Library, conformance: Re
         _primitives_row(entry, entry.spec, library, applied) for entry in entries if entry.spec is not None
     )
     about = (
-        "Which of the 13 primitive operators each definition uses, itself or through library functions, "
-        "then those more that the language has natively (in the CSV a column for each); how many lines the "
-        "definition has without comments; which elementary functions its tests saw applied to data; and "
-        "which of these the paper's list of basic elementary functions (Table 2) does not have."
+        "Which of the 13 primitive operators each definition uses, itself or through library "
+        "functions, and which further ones of the language (the CSV has a column for each). Then the "
+        "number of lines of the definition without comments, the elementary functions that its tests "
+        "apply to data, and those among them that the paper's list of basic elementary functions "
+        "(Table 2) lacks."
     )
     return ReportTable(columns, rows, "primitives", "Operators and primitives", about, _COMMAND)
 
@@ -226,8 +227,8 @@ def beyond_table(entries: Sequence[Entry], conformance: Report) -> ReportTable:
     )
     needing = {op for ops in users.values() for op in ops}
     about = (
-        f"{len(needing)} of {len(named)} operators apply some function to data that Table 2 does not have; "
-        f"{len(named) - len(needing)} need nothing beyond it."
+        f"{len(needing)} of {len(named)} operators apply some function to data that Table 2 lacks; the"
+        f" other {len(named) - len(needing)} need none."
     )
     columns = (
         Column("function", "function"),
@@ -308,14 +309,14 @@ def _about(rows: Sequence[tuple[Cell, ...]]) -> str:
     tested = sum(row[4] != 0 for row in rows)
     only = sum(row[-2] == "●" for row in rows)
     return (
-        f"Of {len(rows)} definitions, {tested} have node tests in onnx. Each of these is unrolled at the "
-        "lengths of its tests into nothing but lambda, norm, member, join and embed, and the atoms are done "
-        "one after the other: *agree* says that they give the outputs of the tests, and that as many "
-        "functions, and atoms of each kind, are applied as the closed form says. "
-        f"{agree} agree. Tests of more than 100,000 atoms are not run. Where data decides a length, a choice "
-        "or a place, the atoms are those of that run. The numbers are the atoms of all tests run. The "
-        f"{len(rows) - tested} definitions of which onnx has no test are run atom by atom on cases of our "
-        "own, in `tests/specs`. "
-        f"{only} definitions are written with the 13 primitive operators alone; the others name what more "
-        "they use, where `join` stands for a bracket or a list, too."
+        f"Of {len(rows)} definitions, {tested} have node tests in onnx. Each of these is unrolled at "
+        "the lengths of its tests until only lambda, norm, member, join and embed are left, and these"
+        " atoms are executed one by one. *agree* means that they give the outputs of the tests, and "
+        f"that each function and each atom is applied as often as the closed form states. {agree} "
+        "agree. Tests of more than 100,000 atoms are not run. Where data decides a length, a choice "
+        "or a place, the atoms are those of that run. The numbers are the atoms of all tests run. The"
+        f" {len(rows) - tested} definitions without a test in onnx are run atom by atom on cases of "
+        f"our own, in `tests/specs`. {only} definitions use the 13 primitive operators alone; for the "
+        "others the table names what else they use. There, `join` also stands for a bracket or a "
+        "list."
     )

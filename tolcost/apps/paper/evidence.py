@@ -217,14 +217,15 @@ def evidence_of_rows(
     """Make a table of the 60 rows: what is printed, what is derived, and what others execute."""
     _check(evidence, words)
     about = (
-        "What the paper prints, what the definition that passes ONNX's tests costs, and what others count "
-        "or execute, over our EOPs: 1 is the same number, and two numbers are the least and the greatest "
-        "over all shapes. *XLA* is its compiled count of a jax program (flops and transcendentals); *H200* "
-        "is the fp32 operations that PyTorch's kernels executed, a fused multiply-add being two; "
-        "*torch* is PyTorch's counter. *FLOPs by weights* (in the CSV) come from the same definition "
-        "as EOPs, with 0 for comparisons and choices: they are no independent count. A word instead of a "
-        "number says why there is none. *From XLA* is judged at the shape where the two are farthest apart. "
-        "The notes explain the words under *why*."
+        "Three counts for each of the 60 rows: what the paper prints, what the definition that passes"
+        " ONNX's tests costs, and what others count or execute. The last is divided by our EOPs, so "
+        "that 1 is the same number; two numbers are the least and the greatest over all shapes. *XLA*"
+        " is its compiled count of a jax program (flops and transcendentals). *H200* is the number of"
+        " fp32 operations that PyTorch's kernels executed, where a fused multiply-add is two. *torch*"
+        " is PyTorch's counter. *FLOPs by weights* (in the CSV) come from the same definition as "
+        "EOPs, with 0 for comparisons and choices, so they are no independent count. A word in place "
+        "of a number says why there is none. *From XLA* is the difference at the shape where it is "
+        "largest. The notes explain the words under *why*."
     )
     rows = tuple(_row(one, evidence[one.row.operator], words) for one in judged)
     used = {(tool, word) for points in evidence.items() for tool, word in _why(*points, words)}
@@ -278,12 +279,12 @@ SUMMARY = (
 def agreement_table(evidence: Mapping[str, Evidence]) -> ReportTable:
     """Make a table of how many rows are how far from each tool."""
     about = (
-        "How many of the paper's 60 rows are how far from each independent count, at the shape where they "
-        "are farthest apart. Rows that compute nothing for either side are apart: they agree whatever is "
-        "counted. XLA starts a sum at its first term; EOPs are given as the definitions start them and, "
-        "derived again, with every sum started so. Printed EOPs are compared where the formula can be read "
-        "at the tool's shapes. FLOPs by weights are shown to be seen beside EOPs, and are no independent "
-        "count."
+        "How many of the paper's 60 rows are equal to each independent count, or within 5 or 25 % of "
+        "it, at the shape where they differ most. Rows for which neither side counts anything have a "
+        "column of their own. XLA starts a sum at its first term. EOPs are given twice: as the "
+        "definitions start their sums, and derived again with every sum started as XLA does. Printed "
+        "EOPs are compared where their formula can be read at the tool's shapes. FLOPs by weights "
+        "stand beside EOPs for comparison; they are no independent count."
     )
     rows: list[tuple[Cell, ...]] = [
         (title, tool, *_bands([points[tool] for points in evidence.values()], ours))

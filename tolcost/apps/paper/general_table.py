@@ -98,15 +98,16 @@ def evidence_table(listed: Sequence[Entry], forms: GeneralForms, record: Report)
         for numbers in zip(*((len(row.tests), row.instances, row.proved) for row in found), strict=True)
     )
     about = (
-        f"{len(general)} of {len(verified)} verified operators have a general form, for every rank unless a "
-        "row says otherwise, in norms of what the definition names: vol(X) is the volume of a tensor, "
-        "prod(k) the product of a vector, |X|[a] a length, rows(X) the product of all lengths but the "
-        "last, #max how often max is applied along one dimension by itself. Each was found from ONNX's "
-        "tests and from cases near them (other lengths, attributes and inputs), and gives the counts of"
-        f" all {held:,} node tests of these operators when their lengths and attributes are put in; "
-        f"`data/general.json` has the values. In {proved:,} of {cases:,} instances a form is the count "
-        "as a formula, so that it holds at all of their lengths; in the others it was checked at "
-        "points. At ranks and attributes that no instance has it is not checked at all."
+        f"{len(general)} of {len(verified)} verified operators have a general form. It holds for every"
+        " rank unless a row says otherwise, and uses the names of the definition: vol(X) is the "
+        "volume of a tensor, prod(k) the product of a vector, |X|[a] a length, rows(X) the product of"
+        " all lengths but the last, and #max the number of applications of max along one dimension. "
+        "Each form was found from ONNX's tests and from cases near them (other lengths, attributes "
+        f"and inputs). It gives the counts of all {held:,} node tests of these operators when their "
+        f"lengths and attributes are put in; `data/general.json` has the values. In {proved:,} of "
+        f"{cases:,} instances the form is proved equal to the count for all lengths of the instance; "
+        "in the others it was checked at points. At ranks and attributes that no instance has, it is "
+        "not checked."
     )
     return ReportTable(COLUMNS, rows, "general", "General forms", about, GENERAL_MADE)
 
@@ -175,15 +176,16 @@ def catalogue_table(
     """Make a table with one line for each operator; ``recorded`` has the cases of a domain beyond ONNX."""
     measured = by_operator(points)
     about = (
-        f"Every operator of onnx {record.onnx} in all its domains, and of com.microsoft, the domain of "
-        "onnxruntime; a name leads to the definition. *Verified* means that the definition gives the "
-        "values, the shapes and the counts of all of ONNX's node tests for it, and that the closed form, "
-        "derived with every length of a test a symbol, is what the run counted; operators of com.microsoft "
-        "are held to cases recorded from onnxruntime, by `tolcost verify --domain com.microsoft`. EOPs hold "
-        "for every rank and speak of what the definition names (vol(X), prod(k), |X|[a]); what they were "
-        "held to is in [general.md](general.md). Where there is no general form, that of one test is shown, "
-        "and [forms.md](forms.md) has all of them. FLOPs by weights count comparisons and choices as 0. "
-        "Others over ours is the count of XLA over EOPs, and that of onnx-tool over MACs (else EOPs)."
+        f"Every operator of onnx {record.onnx} in all its domains, and of com.microsoft, the domain of"
+        " onnxruntime. A name leads to the definition. *Verified* means two things: the definition "
+        "gives the values, the shapes and the counts of all of ONNX's node tests for the operator, "
+        "and the closed form, derived with a symbol for every length of a test, gives the count of "
+        "the run. Operators of com.microsoft are checked against cases recorded from onnxruntime "
+        "(`tolcost verify --domain com.microsoft`). EOPs hold for every rank and use the names of the"
+        " definition (vol(X), prod(k), |X|[a]); [general.md](general.md) says how they were checked. "
+        "An operator without a general form has that of one test here; [forms.md](forms.md) has all "
+        "of them. FLOPs by weights count comparisons and choices as 0. *Others over ours* is XLA's "
+        "count over EOPs, and onnx-tool's over MACs, or over EOPs where there are no MACs."
     )
     rows = tuple(
         _catalogue_row(

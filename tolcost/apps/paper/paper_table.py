@@ -59,13 +59,13 @@ _GOOD_VALUE: Mapping[ValueVerdict, bool | None] = {
 def paper_table(judged: Sequence[Judged]) -> ReportTable:
     """Make a table of the 60 rows, each with its verdict."""
     about = (
-        "Every row of the paper's two ONNX tables, judged in three parts. *Form*: whether the printed "
-        "program is accepted to the letter, under a reading that the paper's own words allow "
-        "(`*.reading.tol`), or not. *Value*: what it gives on every node test of ONNX that its signature "
-        "admits; a test that gives the operator something the signature has no place for is not run, and "
-        "counted. *Count*: the printed EOPs are read as formulas and compared with the counts that follow "
-        "from the printed program, from its correction (both in `specs/paper/onnx`) and from the definition "
-        "that passes ONNX's own tests (`specs/onnx`), for all lengths at once."
+        "Every row of the paper's two ONNX tables, judged in three parts. *Form*: whether the program"
+        " is accepted as printed, or under a reading that the paper's own words allow "
+        "(`*.reading.tol`), or not at all. *Value*: the results on every node test of ONNX that fits "
+        "the signature; tests with an input or attribute that the signature lacks are not run, and "
+        "their number is given. *Count*: the printed EOPs are read as formulas, and compared for all "
+        "lengths with three counts: of the printed program, of its correction (both in "
+        "`specs/paper/onnx`), and of the definition that passes ONNX's own tests (`specs/onnx`)."
     )
     rows = tuple(map(_row, judged))
     return ReportTable(

@@ -79,9 +79,10 @@ def peers_table(found: Sequence[Measured]) -> ReportTable:
     versions = {peer.tool: peer.version for point in found for peer in point.counts.values()}
     tools = ", ".join(f"{tool} {version}" for tool, version in sorted(versions.items()))
     about = (
-        f"EOPs of the verified definitions beside the counts of {tools} (for XLA the version of jaxlib), at "
-        "the same shapes. XLA's transcendentals are added to its flops one for one; onnx-tool counts "
-        "multiply-accumulates, and weighs other functions by guesses of its own (an exponential is 32)."
+        f"EOPs of the verified definitions beside the counts of {tools} (for XLA the version of "
+        "jaxlib), at the same shapes. One of XLA's transcendentals counts as one of its flops. "
+        "onnx-tool counts multiply-accumulates, and gives other functions weights of its own choice "
+        "(32 for an exponential)."
     )
     return ReportTable(COLUMNS, tuple(map(_row, found)), "peers", "EOPs and other counts", about, PEERS_MADE)
 
@@ -128,10 +129,10 @@ def operators_table(found: Sequence[Measured], reasons: Reasons) -> ReportTable:
     groups = by_operator(found)
     _check_reasons(groups, reasons)
     about = (
-        "How far EOPs are from XLA's compiled count, over the shapes of each operator, and why. "
-        "A ratio of 1 means the two counts are the same number. The last ratio is against onnx-tool: MACs "
-        "against its MACs where the operator multiplies and adds up, else EOPs against them. The notes "
-        "explain the words."
+        "How far EOPs are from XLA's compiled count, over the shapes of each operator, and why. A "
+        "ratio of 1 means that the two counts are the same number. The last column compares with "
+        "onnx-tool: MACs with its MACs where the operator multiplies and adds up, and EOPs with its "
+        "MACs elsewhere. The notes explain the words."
     )
     rows = tuple(_operator_row(op, group, reasons) for op, group in groups.items())
     title = "EOPs over FLOPs by operator"
@@ -221,11 +222,10 @@ def several_functions(found: Sequence[Measured]) -> list[Measured]:
 def answer_table(found: Sequence[Measured]) -> ReportTable:
     """Make a table with one line for each class, and one for all."""
     about = (
-        "The ratio of EOPs to XLA's compiled count (flops and transcendentals), by class of operators; *as "
-        "written* is XLA's count before it compiles. A "
-        "point is an operator at one shape; the relative error is the ratio less 1. A point is trivial "
-        "where the operator applies no function, or one and the same at most once to each element: two "
-        "counts can hardly differ there."
+        "The ratio of EOPs to XLA's compiled count (flops and transcendentals), by class of "
+        "operators; *as written* is XLA's count before it compiles. A point is an operator at one "
+        "shape; the relative error is the ratio less 1. A point is trivial where the operator applies"
+        " no function, or a single one at most once to each element: any two counts agree there."
     )
     kinds = sorted({point.kind for point in found})
     groups = [

@@ -194,8 +194,8 @@ def errata_table() -> ReportTable:
     """Make a table of all slips: in the text, in the programs of section 5, in the ONNX tables."""
     rows = (*_general(), *_section_5(), *_onnx_rows())
     about = (
-        f"{len(rows)} entries. A command shows what the compiler makes of the words, or of the reading "
-        "adopted; run it from the top of the repository."
+        f"{len(rows)} entries. The command of each shows what the compiler makes of the printed words,"
+        " or of the reading adopted; run it from the top of the repository."
     )
     return ReportTable(COLUMNS, rows, "errata", "Errata of the paper", about, "tolcost report", entries=True)
 

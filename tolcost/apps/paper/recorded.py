@@ -100,10 +100,11 @@ def league_table(folder: Path) -> tuple[ReportTable, ...]:
     }
     ranked = sorted(sources, key=lambda name: (-right[name], name))
     about = (
-        f"{len(rows)} formulas of {len(sources)} sources, held to definitions for all lengths. A formula "
-        "that follows another stated convention is right by that: it counts a multiply-add as one, or only "
-        "products of matrices, or is for another verified algorithm. What no convention makes right is too "
-        "low or too high: referee.md says where and by how much. The notes say where each is published."
+        f"{len(rows)} formulas of {len(sources)} sources, compared with definitions for all lengths. A"
+        " formula may follow another stated convention, and is right by that: it counts a "
+        "multiply-add as one, counts only products of matrices, or is for another verified algorithm."
+        " A formula that is right by no convention is too low or too high; referee.md says where and "
+        "by how much. The notes say where each is published."
     )
     found = tuple(_line(name, by_source[name]) for name in ranked)
     title = "The league of cost formulas"
@@ -134,9 +135,9 @@ def who_counts_table(folder: Path) -> tuple[ReportTable, ...]:
     found = tuple(tuple(Code(row[key]) if key == "shapes" else row[key] for _, key in WHO) for row in rows)
     witnessed = sum(not row["reason"] for row in rows)
     about = (
-        f"{len(rows)} verified operators, {witnessed} of them with at least one witness. Points that are "
-        "trivial (no function, or one for each element) are marked. Twins in jax were held to ONNX's "
-        "reference."
+        f"{len(rows)} verified operators, {witnessed} of them with a count by at least one other tool."
+        " Trivial points (no function, or one for each element) are marked. The programs of jax were "
+        "checked against ONNX's reference."
     )
     table = ReportTable(columns, found, "witnesses", "Who counts what, operator by operator", about, MADE_BY)
     return (table,) if rows else ()
@@ -218,11 +219,12 @@ def polybench_table(reports: Path, library: Library) -> ReportTable:
     if problems:
         raise Rejected(*(Diagnostic("T0681", f"{RECORDED}: {problem}") for problem in problems))
     about = (
-        "The 30 kernels of PolyBench as ToLang programs: EOPs in closed form beside the work and the bytes "
-        f"that DaCe's own tests pin for them ({record.source}). That EOPs are that work and the difference "
-        "shown is proved for all lengths of at least 2. Bytes are other models: here every input and output "
-        "moves once, whatever is computed between; there every region moves once for each nest of maps and "
-        "each turn of the loops around it, intermediate arrays among them."
+        "The 30 kernels of PolyBench as ToLang programs. EOPs in closed form stand beside the work "
+        f"and the bytes that DaCe's own tests state for them ({record.source}). It is proved for all "
+        "lengths of at least 2 that EOPs are that work plus the difference shown. Bytes follow two "
+        "different models: here every input and output moves once, and intermediate results do not; "
+        "in DaCe every region, also of an intermediate array, moves once for each nest of maps and "
+        "each turn of the loops around it."
     )
     rows = tuple(_row(name, analyses[name], record) for name in analyses)
     return ReportTable(COLUMNS, rows, "polybench", "PolyBench and DaCe", about, "tolcost report")

@@ -73,12 +73,13 @@ COLUMNS = (
 def starts_table(judged: Sequence[Judged], under: Mapping[Start, Sequence[Judged]]) -> ReportTable:
     """Make a table of the rows whose count depends on where a sum starts."""
     about = (
-        "What the first term of a sum costs is one choice: from the neutral element (0, 1, an infinity) n "
-        "terms take n applications, from the first term n - 1. The paper's programs start at the neutral "
-        "element, and so do our definitions but for Sum and Mean, which start at their first input. Both "
-        "counts here are derived: the lowered program is rewritten so that every reduce of an associative "
-        "function starts in one way, and counted again. Running sums (CumSum) and sums that are scattered "
-        "(ConvTranspose) are no such reduces, and stay. Rows that no choice changes are left out."
+        "A sum may start in two ways. From the neutral element (0, 1, an infinity), n terms take n "
+        "applications; from the first term, n - 1. The paper's programs start at the neutral element."
+        " So do our definitions, except Sum and Mean, which start at their first input. Both counts "
+        "here are derived: the lowered program is rewritten so that every reduce of an associative "
+        "function starts in one of the ways, and is counted again. Running sums (CumSum) and "
+        "scattered sums (ConvTranspose) are no such reduces, and stay as they are. Rows whose count "
+        "is the same in both ways are left out."
     )
     rows = [
         _row(found, neutral, first)

@@ -94,15 +94,15 @@ def conclusion(figures: AuditFigures) -> str:
     """Summarise the audit: form, value, count, and EOPs compared with independent counts, a sentence each."""
     derived, printed, executed = figures.derived, figures.printed, figures.executed
     return (
-        f"Of the paper's 60 rows, {figures.with_own} are programs, {figures.values['right on all']} of them "
-        f"right on every node test that their signature admits, and {figures.hold_up} of these cost what is "
-        "printed. The printed count is that of a definition that passes ONNX's tests in "
-        f"{figures.equal_verified} rows. Of the {derived.rows} rows for which XLA counts something, derived "
-        f"EOPs lie within 5 % of its compiled count in {derived.within_5} and within 25 % in "
-        f"{derived.within_25}, at every shape. Printed EOPs, where their formula can be read at these "
-        f"shapes, lie within 5 % in {printed.within_5} and within 25 % in {printed.within_25} of "
-        f"{printed.rows}. What a GPU executes is within 25 % of EOPs in {executed.within_25} of "
-        f"{executed.rows} rows."
+        f"Of the paper's 60 rows, {figures.with_own} are programs. Of these, "
+        f"{figures.values['right on all']} are right on every node test that fits their signature, and "
+        f"{figures.hold_up} of those cost what is printed. In {figures.equal_verified} rows the printed "
+        "count is the cost of a definition that passes ONNX's tests. "
+        f"XLA counts something for {derived.rows} rows. Derived EOPs are within 5 % of its compiled count at "
+        f"every shape in {derived.within_5} of them, and within 25 % in {derived.within_25}. Printed EOPs "
+        f"can be compared in {printed.rows} rows: they are within 5 % in {printed.within_5}, and within 25 % "
+        f"in {printed.within_25}. A GPU executes a number of operations within 25 % of EOPs in "
+        f"{executed.within_25} of {executed.rows} rows."
     )
 
 
@@ -112,12 +112,12 @@ def key_figures(figures: AuditFigures) -> tuple[tuple[str, str], ...]:
     return (
         ("of the paper's 60 rows are programs", f"{figures.with_own:,}"),
         ("are right on every test", f"{figures.values['right on all']:,}"),
-        ("are so at the printed cost", f"{figures.hold_up:,}"),
+        ("of these cost what is printed", f"{figures.hold_up:,}"),
         ("print the verified definition's count", f"{figures.equal_verified:,}"),
         ("operators verified", f"{figures.standing.get('verified', 0):,}"),
         ("node tests pass", f"{figures.tests_passed:,} of {figures.tests:,}"),
-        ("rows with a count lie within 5 % of XLA's", f"{derived.within_5:,} of {derived.rows:,}"),
-        ("lie within 25 % of it", f"{derived.within_25:,} of {derived.rows:,}"),
+        ("rows that XLA counts are within 5 % of it", f"{derived.within_5:,} of {derived.rows:,}"),
+        ("are within 25 %", f"{derived.within_25:,} of {derived.rows:,}"),
     )
 
 
@@ -133,36 +133,36 @@ def summary_text(figures: AuditFigures) -> str:
         f"- **Form**: of the 60 rows of the paper's ONNX tables, {forms['as printed']} programs are accepted "
         f"as printed, {forms['under a reading']} under a reading that the paper's own words allow, "
         f"{forms['refused']} are refused and {forms['not ToLang']} cannot be read.",
-        f"- **Value**: run on every node test of ONNX that its signature admits, {values['right on all']} "
-        f"rows are right on all, {values['right on some']} on some, {values['wrong']} on none, "
-        f"{values['stops']} stop with an error on all, and for {values['no test fits']} there is no such "
-        f"test ({figures.tests_right} of {figures.tests_run} runs are right).",
-        f"- **Count**: the printed EOPs follow from the printed program in {figures.equal_own} of the "
-        f"{figures.with_own} rows whose program is accepted; they are the cost of the corrected program "
-        f"in {figures.equal_corrected} of 60 rows, and that of the verified definition in "
-        f"{figures.equal_verified}. {figures.formulas_broken} of the printed formulas are themselves "
-        "ill-formed.",
+        "- **Value**: each row runs on every node test of ONNX that fits its signature. "
+        f"{values['right on all']} rows are right on all of them, {values['right on some']} on some, "
+        f"{values['wrong']} on none; {values['stops']} stop with an error on all, and no test fits "
+        f"{values['no test fits']} ({figures.tests_right} of {figures.tests_run} runs are right).",
+        f"- **Count**: in {figures.equal_own} of the {figures.with_own} rows whose program is accepted, the "
+        "printed EOPs are the cost of the printed program. They are the cost of the corrected program in "
+        f"{figures.equal_corrected} of 60 rows, and of the verified definition in {figures.equal_verified}. "
+        f"{figures.formulas_broken} of the printed formulas are themselves ill-formed.",
         f"- **{figures.hold_up} of the 60 rows** hold up in all three: accepted, right on every test, at the "
         "printed cost.",
         "- **Starts**: here a sum of n terms starts at the neutral element and costs n, as in the paper's "
-        f"programs. If every sum started at its first term, {hold} rows would hold up; the printed EOPs "
-        f"would follow from the printed program in {own}, be those of the corrected program in {corrected}, "
+        f"programs. If every sum started at its first term, {hold} rows would hold up. The printed EOPs "
+        f"would be the cost of the printed program in {own} rows, of the corrected program in {corrected}, "
         f"and of the verified definition in {definition}.",
         f"- {verified} operators of ONNX are verified by their own tests ({figures.tests_passed:,} of "
         f"{figures.tests:,} node tests pass in value, shape and count), with closed forms for all of them; "
         f"{figures.general} have a general one, which gives the counts of all their tests.",
-        f"- **Independent counts**, each at the shape where it is farthest from EOPs: of the {derived.rows} "
-        f"rows for which XLA counts something, derived EOPs equal its compiled count in {derived.equal}, "
-        f"and lie within 5 % in {derived.within_5} and within 25 % in {derived.within_25}; printed EOPs do "
-        f"in {printed.equal}, {printed.within_5} and {printed.within_25} of {printed.rows}. PyTorch's "
-        f"FlopCounterMode has a rule for {torch.rows} rows, and equals EOPs in {torch.equal}. On an H200, "
-        f"executed operations are within 25 % of EOPs in {executed.within_25} of {executed.rows} rows.",
-        f"- Beyond the paper's rows, against XLA's compiled count, EOPs of {figures.operators_counted} "
-        f"operators were compared at {compiled.points} points. At {trivial_points} of these the operator "
-        "applies no function, or one function once to each element, where two counts can hardly differ "
+        "- **Independent counts** are compared at the shape where they are farthest from EOPs. XLA counts "
+        f"something for {derived.rows} rows: derived EOPs equal its compiled count in {derived.equal}, and "
+        f"are within 5 % in {derived.within_5} and within 25 % in {derived.within_25}. Printed EOPs can be "
+        f"compared in {printed.rows} rows: {printed.equal} are equal, {printed.within_5} within 5 %, and "
+        f"{printed.within_25} within 25 %. PyTorch's FlopCounterMode has a rule for {torch.rows} rows, and "
+        f"equals EOPs in {torch.equal}. Operations executed on an H200 are within 25 % of EOPs in "
+        f"{executed.within_25} of {executed.rows} rows.",
+        f"- **Beyond the paper's rows**, EOPs of {figures.operators_counted} operators were compared with "
+        f"XLA's compiled count at {compiled.points} points. {trivial_points} of these are trivial: the "
+        "operator applies no function, or one function once to each element, so that any two counts agree "
         f"({trivial_equal} are equal). Of the other {telling.points}, {telling.equal} are equal, "
-        f"{telling.within_5} within 5 % and {telling.within_25} within 25 %; before XLA's own rewriting "
-        f"{written.within_5} are within 5 %.",
+        f"{telling.within_5} are within 5 % and {telling.within_25} within 25 %. Before XLA rewrites its "
+        f"program, {written.within_5} are within 5 %.",
         "",
         conclusion(figures),
     ]
@@ -256,7 +256,7 @@ def _story(figures: AuditFigures) -> list[str]:
         "| question | finding | shown in |",
         "| --- | --- | --- |",
         f"| Are the printed rows programs? | {figures.with_own} of 60; {figures.values['right on all']} are "
-        "right on every test of ONNX that they admit | [verdicts](paper.md) |",
+        "right on every test of ONNX that fits them | [verdicts](paper.md) |",
         f"| Do they have the printed cost? | {verdicts['holds']} rows hold; {verdicts['miswritten']} need "
         f"only a corrected program, {verdicts['miscounted']} only a corrected count, {verdicts['wrong']} "
         "both | [Table 3](table3.md), [Table 4](table4.md) |",
@@ -264,7 +264,7 @@ def _story(figures: AuditFigures) -> list[str]:
         f"rows hold instead of {figures.hold_up} | [starts](starts.md) |",
         f"| Are the printed FLOPs independent? | no: {len(filled)} rows print FLOPs, and {same} of them the "
         "same number as for EOPs | [errata](errata.md) |",
-        f"| Do derived EOPs equal XLA's count? | of {derived.rows} rows that compute something, "
+        f"| Do derived EOPs equal XLA's count? | of {derived.rows} rows that XLA counts, "
         f"{derived.equal} equal, {derived.within_5} within 5 %, {derived.within_25} within 25 % | "
         "[rows](evidence.md), [totals](agreement.md) |",
         f"| Do printed EOPs? | of {printed.rows} rows that can be compared, {printed.equal} equal, "

@@ -58,17 +58,18 @@ def paper_tables(judged: Sequence[Judged], first: Sequence[Judged]) -> tuple[Rep
 def _table(part: int, pairs: Sequence[tuple[Judged, Judged]]) -> ReportTable:
     number = _NUMBER_OF_PART[part]
     about = (
-        f"The rows of the paper's Table {number}. The representation is the paper's program if it is right "
-        "on all of ONNX's node tests that the signature admits, and a corrected one elsewhere (see note). "
-        "FLOPs and EOPs are derived from it: EOPs count every function applied to data, and FLOPs weigh "
-        "arithmetic and elementary functions with 1, comparisons and choices with 0, so that the two "
-        "differ by the weights alone. Counts by other tools are in [evidence.md](evidence.md). *Verdict*: "
-        "the row *holds* if its program is right and costs what is printed; it is *miscounted* if only the "
-        "printed EOPs are not the cost of the program, *miswritten* if only the program needs a "
-        "correction, and *wrong* if both are so. A sum of n terms starts at the neutral element and costs "
-        "n; a note has the count and the verdict that change if every sum starts at its first term and "
-        "costs n - 1 (see [starts.md](starts.md)). What was run is in [paper.md](paper.md), operators at "
-        "every rank are in [catalogue.md](catalogue.md)."
+        f"The rows of the paper's Table {number}. The representation is the paper's program if it is "
+        "right on all of ONNX's node tests that fit its signature, and a corrected one elsewhere (see"
+        " the note). FLOPs and EOPs are derived from it. EOPs count every function applied to data. "
+        "FLOPs count arithmetic and elementary functions as 1, and comparisons and choices as 0, so "
+        "that the two differ by these weights alone. Counts by other tools are in "
+        "[evidence.md](evidence.md). *Verdict*: a row *holds* if its program is right and costs what "
+        "is printed. It is *miscounted* if only the printed EOPs are not the cost of the program, "
+        "*miswritten* if only the program needs a correction, and *wrong* if both are so. A sum of n "
+        "terms starts at the neutral element and costs n. If every sum started at its first term, it "
+        "would cost n - 1; a note has the count and the verdict that this changes (see "
+        "[starts.md](starts.md)). [paper.md](paper.md) has what was run, and "
+        "[catalogue.md](catalogue.md) operators at every rank."
     )
     found = [note_of(*pair) for pair in pairs]
     numbers = accumulate(map(bool, found))

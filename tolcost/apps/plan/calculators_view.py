@@ -17,9 +17,9 @@ _ABOUT: dict[CalculatedFigure, str] = {
     "flops": "The FLOPs of reading a text or of training on it, two for each multiply-add of a product.",
 }
 _LEGEND = (
-    "`=` is equal. `≈` is right by another convention, and differs by so much from what the program itself "
-    "comes to for the longest text. Other figures are errors, where they are largest. Nothing stands where a "
-    "calculator has no answer."
+    "`=`: the answer is equal. `≈`: it is right by another convention, and the figure is its "
+    "difference from the program's own count, for the longest text. A figure alone is an error, "
+    "where it is largest. A cell is empty where a calculator has no answer."
 )
 _NO_ANSWER = "no answer"
 _RIGHT = ("equal", "another convention")
@@ -52,10 +52,11 @@ def _overview(found: Sequence[CalculatorJudgement]) -> ReportTable:
     calculators = len({one.formula.calculator for one in found})
     told = sum(one.verdict == "another convention" for one in answered)
     about = (
-        f"What {calculators} calculators say of {models} models, held to what is derived from the models' "
-        f"programs. Of {len(answered)} answers {right} are right, {told} of them by another convention, such "
-        "as half of a square for attention. The others no reading makes right: they are compared with the "
-        "reading that is nearest, at the length of text where they are furthest off."
+        f"What {calculators} calculators say of {models} models, compared with what is derived from "
+        f"the models' programs. Of {len(answered)} answers {right} are right, {told} of them by "
+        "another convention, such as counting half of the square for causal attention. The other "
+        "answers are right under no reading. Each is compared with the nearest reading, at the length"
+        " of text where it is furthest off."
     )
     columns = (
         Column("calculator", "calculator"),
@@ -164,9 +165,10 @@ def _formulas(found: Sequence[CalculatorJudgement]) -> ReportTable:
     sources = dict.fromkeys((one.formula.calculator, one.formula.counts, one.formula.source) for one in found)
     notes = tuple((f"{name}, {_KINDS[kind]}: {source}",) for name, kind, source in sources)
     about = (
-        "As the sources compute them on one device, for T tokens of each of b texts: L layers of width d, H "
-        "heads of e numbers, G of them with keys, networks of width f, a vocabulary of v, and a window W. "
-        "`specs/serving/calculators.toml` says what every letter is, and where it comes from."
+        "The formulas as the sources compute them on one device, for b texts of T tokens each. A "
+        "model has L layers of width d, H heads of e numbers, G of them with keys, networks of width "
+        "f, a vocabulary of v, and a window W. `specs/serving/calculators.toml` defines every letter,"
+        " and says where it comes from."
     )
     return ReportTable(columns, rows, "calculators-formulas", "The formulas", about, COMMAND, notes=notes)
 

@@ -319,9 +319,10 @@ def algorithms_table(found: Sequence[AlgorithmComparison], tests: Tests) -> Repo
     others = {(one.setting.instance.op, row.name) for one in found for row in one.rows[1:]}
     noun = "operator" if operators == 1 else "operators"
     about = (
-        f"A definition is one algorithm of several. Here are {len(others)} others for {operators} {noun}. "
-        "Each is held to those of the operator's own node tests that it is an algorithm for, in value, shape "
-        "and count, and to the definition at random inputs. *Beside the definition* is proved for all sizes."
+        f"A definition is one algorithm of several. Here are {len(others)} others for {operators} "
+        f"{noun}. Each is checked against the operator's own node tests that it can compute, in value,"
+        " shape and count, and against the definition at random inputs. *Beside the definition* is "
+        "proved for all sizes."
     )
     rows = tuple(_row(one, row, tests) for one in found for row in one.rows)
     title = "Alternatives to definitions"
@@ -331,8 +332,9 @@ def algorithms_table(found: Sequence[AlgorithmComparison], tests: Tests) -> Repo
 def ranges_table(found: Sequence[AlgorithmComparison]) -> ReportTable:
     """Make a table of the closed forms between which the algorithms of each operator lie."""
     about = (
-        "How far EOPs depend on the definition. Where no algorithm has the fewest (or most) for all lengths, "
-        "those are named that have for some; the next table tells for which."
+        "How far EOPs depend on the definition. Where no algorithm has the fewest (or most) EOPs for "
+        "all lengths, the table names those that have for some; the next table says for which "
+        "lengths."
     )
     rows = tuple(map(_range_row, found))
     return ReportTable(RANGES, rows, "ranges", "The range of closed forms", about, MADE_BY)
@@ -368,7 +370,7 @@ def crossings_table(found: Sequence[AlgorithmComparison]) -> ReportTable:
         for pair in one.crossings
         if pair.verdict == "crosses"
     )
-    about = "The pairs of which neither takes fewer for all lengths, and exactly where each does."
+    about = "Pairs of algorithms of which neither takes fewer for all lengths, and exactly where each does."
     return ReportTable(CROSSINGS, rows, "crossings", "Where they cross", about, MADE_BY)
 
 

@@ -78,14 +78,15 @@ def verdict_table(found: Sequence[Judgement]) -> ReportTable:
     """Make a table of all verdicts, one row for each formula."""
     leading = sum(one.leading and one.verdict not in RIGHT_VERDICTS for one in found)
     about = (
-        f"{len(found)} published cost formulas: {_counted(found)}; {leading} of those that are wrong have "
-        "the leading terms right. They are held to operators that pass ONNX's tests, to families of "
-        "models that compute what real ones do, and, where a formula brings its own definition along, to "
-        "that. *Published* is the formula at the shapes of the row; *verified* is derived from the "
-        "definition, which is one algorithm of several. *Another convention* is a formula that differs, and "
-        "is right under a reading that is stated (docs/referee.md); what is too low or too high is so under "
-        "all of them. What is not undecided is proved for all lengths. A size that shows a difference is run "
-        "by the reference interpreter, which counts as it goes."
+        f"{len(found)} published cost formulas: {_counted(found)}. Of those that are wrong, {leading} "
+        "have the leading terms right. A formula is compared with an operator that passes ONNX's "
+        "tests, with a family of models that compute what real ones do, or with a definition of its "
+        "own where it brings one along. *Published* is the formula at the shapes of the row; "
+        "*verified* is derived from the definition, which is one algorithm of several. *Another "
+        "convention* is a formula that differs, and is right under a stated reading "
+        "(docs/referee.md). A formula that is too low or too high is so under every reading. All "
+        "verdicts except *undecided* are proved for all lengths. Where a verdict shows a size, the "
+        "reference interpreter ran it there, and counted."
     )
     rows: tuple[tuple[Cell, ...], ...] = tuple(map(_row, found))
     title = "Published cost formulas, judged"
@@ -403,11 +404,12 @@ def witnesses_table(found: Sequence[OperatorWitnesses]) -> ReportTable:
     trivial = sum(one.point is not None for one in found) - len(telling)
     without = sum(not one.witnessed for one in found)
     about = (
-        f"{len(found)} verified operators: {len(found) - without} with at least one witness, {without} with "
-        f"a reason why there is none. Twins in jax were held to ONNX's reference on random numbers: {held} "
-        f"compute what it does. Of the points counted by XLA, {trivial} are trivial (no function, or one for "
-        f"each element); of the {len(telling)} telling ones {equal} are equal to XLA's compiled count. Rules "
-        "published by others are judged in referee.md; instructions were recorded once (hardware.md)."
+        f"{len(found)} verified operators: {len(found) - without} with a count by at least one other "
+        f"tool, {without} with a reason why there is none. The programs of jax were compared with "
+        f"ONNX's reference on random numbers: {held} compute the same. Of the points counted by XLA, "
+        f"{trivial} are trivial (no function, or one for each element). Of the other {len(telling)}, "
+        f"{equal} are equal to XLA's compiled count. Published rules of others are judged in "
+        "referee.md; instructions of a GPU were recorded once (hardware.md)."
     )
     return ReportTable(
         WITNESS_COLUMNS,

@@ -10,9 +10,30 @@ const MOST_BOXES = 100, // laid out at a time; further ones are shown when they 
 const view = { x: 0, y: 0, scale: 1 }; // the corner that is seen, and pixels per unit
 let plan = null, // what is drawn, and where
   firstBox = 0,
-  followed = null; // the chosen node that the picture was last led to
+  followed = null, // the chosen node that the picture was last led to
+  isOpening = true; // until one goes somewhere
 
 const prefix = (n, length) => data.nodes[n][2].slice(0, length).join("\u0000");
+
+// What is drawn of a scope: of one that has nothing but a single scope inside, what is in that one.
+function drawnScope(root) {
+  let here = root;
+  while (here.children.length === 1 && !here.children[0].kind) here = here.children[0];
+  return here;
+}
+
+// What a page opens with: as far inside as one scope has nearly all nodes.
+function startScope(root) {
+  const most = root.children.find((one) => !one.kind && nodesIn(one) * 10 >= nodesIn(root) * 9);
+  return most ? startScope(most) : root;
+}
+
+// The scope around it that is drawn in another way, if there is one.
+function outer(root) {
+  let up = root.parent;
+  while (up && drawnScope(up) === root) up = up.parent;
+  return up;
+}
 
 // Every node of the scope by what it is drawn in: nodes themselves, scopes inside.
 function nodesWithin(root) {
@@ -265,7 +286,8 @@ function planned(root) {
 
 function graph() {
   if (!data.graph || !state.scopes) return;
-  const root = zoomedItem(),
+  isOpening &&= !state.zoomed.length;
+  const root = drawnScope(isOpening ? startScope(state.scopes) : zoomedItem()),
     copies = planned(root);
   const amounts = new Map(plan.every.map((box) => [box, amountOfNodes(box.nodes)]));
   const whole = [...amounts.values()].reduce((sum, own) => (sum === null || own === null ? null : sum + own), 0n);
@@ -330,7 +352,7 @@ function graphPath(root, copies) {
     tool("−", "smaller", () => graphZoom(1 / 1.4)),
     tool("+", "larger", () => graphZoom(1.4)),
     tool("all", "all of the graph", graphWhole),
-    ...(root.parent ? [tool("↑ out", "↑ out", () => zoom(root.parent))] : []),
+    ...(outer(root) ? [tool("↑ out", "↑ out", () => zoom(outer(root)))] : []),
   );
 }
 
@@ -430,7 +452,7 @@ function graphKey(event) {
     ArrowRight: () => graphMove(60, 0),
     ArrowUp: () => graphMove(0, -60),
     ArrowDown: () => graphMove(0, 60),
-    Backspace: () => zoomedItem().parent && zoom(zoomedItem().parent),
+    Backspace: () => outer(plan.root) && zoom(outer(plan.root)),
   }[event.key];
   if (!does) return;
   does();

@@ -22,6 +22,7 @@ const pathOf = (one) => (one.parent ? [...pathOf(one.parent), one.title] : []);
 function zoom(one) {
   const to = one.kind ? one.parent : one;
   state.zoomed = pathOf(to);
+  isOpening = false;
   state.at = null;
   icicle();
   graph();

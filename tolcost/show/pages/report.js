@@ -91,6 +91,55 @@ function openRow(row) {
   } else row.nextElementSibling.remove();
 }
 
+// ---- charts
+
+const READABLE = 560; // pixels: a chart that is drawn narrower has letters too small to read
+
+// The axis of a chart becomes shorter, so that it fits; letters, and what stands beside the axis, keep their size.
+function narrow(svg, to) {
+  const { width: wide, height: high } = svg.viewBox.baseVal;
+  const number = (one, name) => Number(one.getAttribute(name));
+  const lines = [...svg.querySelectorAll("line")];
+  const left = Math.min(...lines.map((line) => number(line, "x1"))),
+    right = Math.max(...lines.map((line) => number(line, "x2")));
+  const legend = svg.querySelector(".legend");
+  const end = to - (legend ? 20 : wide - right); // a legend goes below, and names of curves stay beside them
+  const place = (x) => (x <= left ? x : x >= right ? x - right + end : left + ((x - left) * (end - left)) / (right - left));
+  for (const [kind, ...names] of [["line", "x1", "x2"], ["circle", "cx"], ["text", "x"]])
+    for (const one of svg.querySelectorAll(kind)) for (const name of names) one.setAttribute(name, place(number(one, name)));
+  for (const one of svg.querySelectorAll("polyline"))
+    one.setAttribute("points", one.getAttribute("points").replace(/(\S+),/g, (_, x) => `${place(Number(x))},`));
+  let last = null;
+  for (const text of svg.querySelectorAll("text[text-anchor=middle]")) {
+    const own = text.getBBox();
+    if (last?.y === own.y && own.x < last.x + last.width + 3) text.remove();
+    else if (own.x + own.width > to) text.setAttribute("x", to - own.width / 2);
+    else last = own;
+  }
+  let [x, y] = [left / 2, high + 12];
+  for (const dot of svg.querySelectorAll(".legend circle")) {
+    const text = dot.nextElementSibling,
+      room = text.getComputedTextLength() + 22;
+    if (x > left / 2 && x + room > to) [x, y] = [left / 2, y + 15];
+    dot.setAttribute("cx", x);
+    dot.setAttribute("cy", y - 3.5);
+    text.setAttribute("x", x + 7);
+    text.setAttribute("y", y);
+    x += room;
+  }
+  svg.setAttribute("viewBox", `0 0 ${to} ${legend ? y + 6 : high}`);
+}
+
+const charts = [...document.querySelectorAll("figure svg")].map((svg) => [svg, svg.cloneNode(true)]);
+function fitCharts() {
+  for (const [svg, drawn] of charts) {
+    const to = Math.floor(svg.clientWidth);
+    svg.replaceChildren(...drawn.cloneNode(true).childNodes);
+    svg.setAttribute("viewBox", drawn.getAttribute("viewBox"));
+    if (to < READABLE) narrow(svg, to);
+  }
+}
+
 // ---- live closed forms
 
 const forms = JSON.parse(byId("forms").textContent);
@@ -180,6 +229,7 @@ const seen = new IntersectionObserver(
 );
 for (const box of document.querySelectorAll(".wide")) seen.observe(box);
 addEventListener("resize", () => {
+  fitCharts();
   for (const box of document.querySelectorAll(".wide")) {
     seen.unobserve(box);
     seen.observe(box);
@@ -210,5 +260,6 @@ chosen.selectedIndex = Math.max(
   forms.findIndex((form) => form.symbols.length >= 3),
 );
 choose();
+fitCharts();
 themed(byId("theme"));
 if (innerWidth <= 960) document.querySelector("nav details").open = false;

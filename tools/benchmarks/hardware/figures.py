@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from math import ceil, floor, log10
 
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 740, 460, 78, 52, 34, 190
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 740, 440, 78, 52, 14, 190
 COLOURS = (
     "#1b6ca8", "#d1495b", "#2e933c", "#8e5ea2", "#e08e0b", "#8c8c8c",
     "#17a2b8", "#a0522d", "#4a7fb5", "#ff7f9f", "#8bbf3f",
@@ -42,24 +42,25 @@ def scatter(
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
         f'font-size="12" color="#757575" fill="currentColor">',
-        f'<text x="{LEFT}" y="20" font-size="14">{escape(title)}</text>',
+        f"<title>{escape(title)}</title>",
         *_grid(axes),
         f'<text x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{HEIGHT - 12}" text-anchor="middle">'
         f"{escape(labels[0])}</text>",
         f'<text transform="translate(16 {HEIGHT / 2:.0f}) rotate(-90)" text-anchor="middle">'
         f"{escape(labels[1])}</text>",
     ]
+    keys: list[str] = []
     for number, (name, points) in enumerate(groups.items()):
         colour = COLOURS[number % len(COLOURS)]
         parts += [
             f'<circle cx="{axes.x(x):.1f}" cy="{axes.y(y):.1f}" r="2.6" fill="{colour}" fill-opacity="0.65"/>'
             for x, y in points
         ]
-        parts += _key(number, name, colour)
+        keys += _key(number, name, colour)
     for points in lines.values():
         path = " ".join(f"{axes.x(x):.1f},{axes.y(y):.1f}" for x, y in points)
         parts.append(f'<polyline points="{path}" fill="none" stroke="currentColor" stroke-dasharray="5 3"/>')
-    return "\n".join([*parts, "</svg>", ""])
+    return "\n".join([*parts, '<g class="legend">', *keys, "</g>", "</svg>", ""])
 
 
 def _key(number: int, name: str, colour: str) -> list[str]:

@@ -66,10 +66,9 @@ def operations(study: Study) -> list[str]:
     return [
         "## Operations",
         "",
-        "Executed is every fp32 instruction, a fused multiply-add counting as two. "
-        f"{within} of the {total} cases that compute or count anything are within 5 %; where EOPs "
-        "and executed "
-        "operations are both 0 nothing is listed.",
+        "Every executed fp32 instruction counts as one operation, and a fused multiply-add as two. Cases in "
+        "which both EOPs and executed operations are 0 are not listed; of the other "
+        f"{total}, {within} are within 5 %.",
         "",
         *table(
             ("class", "cases", "within 5 %", "smallest", "median", "largest"),

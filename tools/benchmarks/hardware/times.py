@@ -20,22 +20,22 @@ def limits(study: Study) -> list[str]:
     return [
         "## Speed of light",
         "",
-        "`max((read + max(0, written - L2)) / 4.8 TB/s, MACs / peak)`, where of elements that indices choose "
-        "only those are read that are read whatever the indices. Measured over bound, from 10 µs on:",
+        "The bound is `max((read + max(0, written - L2)) / 4.8 TB/s, MACs / peak)`. Where indices choose the "
+        "elements, it counts only those that are read for any indices. Measured over bound, from 10 µs on:",
         "",
         *table(
             ("class", "points", "smallest", "median"),
             ((kind, len(g), f"{min(g):.2f}", f"{statistics.median(g):.2f}") for kind, g in shares.items()),
         ),
-        f"The bound is above {len(above)} of {len(study.as_defined)} measured times"
+        f"The bound exceeds {len(above)} of {len(study.as_defined)} measured times"
         + (":" if above else "."),
         "",
         *(f"- {p.name}, {p.size}: {p.us:.1f} µs, bound {predict.bound(p.work):.1f} µs" for p in above),
         "",
         "DFT is left out: a fast transform takes fewer products than are defined, and less time.",
         "",
-        "Attention in float32 runs on tensor cores, whose peak the bound does not use; no recorded time is "
-        "below it all the same.",
+        "Attention in float32 runs on tensor cores, whose peak the bound does not use. Still no recorded "
+        "time is below it.",
         "",
     ]
 
