@@ -27,8 +27,7 @@ def limits(study: Study) -> list[str]:
             ("class", "points", "smallest", "median"),
             ((kind, len(g), f"{min(g):.2f}", f"{statistics.median(g):.2f}") for kind, g in shares.items()),
         ),
-        f"The bound exceeds {len(above)} of {len(study.as_defined)} measured times"
-        + (":" if above else "."),
+        f"The bound exceeds {len(above)} of {len(study.as_defined)} measured times" + (":" if above else "."),
         "",
         *(f"- {p.name}, {p.size}: {p.us:.1f} µs, bound {predict.bound(p.work):.1f} µs" for p in above),
         "",
