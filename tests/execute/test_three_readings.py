@@ -76,6 +76,13 @@ VALUES = [
         {"w": 10.0**ROWS},
         654321,
     ),
+    # what data decides at each place is another number at each
+    ("tol x: R [n]\ny := map(tol[n], |filter(x, x > x[i])|[1], [i])", {"x": X}, [1, 3, 2, 0]),
+    (
+        "tol x: R [n]\ny := map(x, while((s) => s[1]' > 1, (s) => (s[1]' / 2, s[2]' + 1), (*, 0))[2]')",
+        {"x": X},
+        [1, 0, 0, 3],
+    ),
     # a case that holds everywhere, though nothing says so
     (
         "tol x: R [n]\ntol v: R [k]\ny := map(v, where(i * i - 5 * i + n + 3 >= 0, 2 * i, [1, 2][0]), [i])",

@@ -58,6 +58,7 @@ from tolcost.elaborate.shapes import (
     decide,
     facts_here,
     is_reached,
+    is_told_by_data,
     joint_space,
     known,
     label_operands,
@@ -118,6 +119,8 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
             return general
     if isinstance(a, Seq) and isinstance(b, Seq):
         return choose_sequence(env, condition, then, other, span)
+    if is_told_by_data(then_env.scope, a) or is_told_by_data(other_env.scope, b):
+        return select(env, condition, then, other, span, static=False)  # only loops of the side taken run
     if isinstance(a, Vec) and isinstance(b, Vec) and a.shape == b.shape and is_static(a) and is_static(b):
         items = _merge_each(env, condition, then, other, zip(a.items, b.items, strict=True), span)
         return Vec(a.shape, items, a.loose and b.loose)

@@ -52,6 +52,7 @@ from tolcost.elaborate.shapes import (
     capacity,
     component,
     domain_shape,
+    is_told_by_data,
     joint_space,
     known,
     pick_component,
@@ -319,7 +320,12 @@ def under_coordinates(env: Env, shape: Shape, at: At, pattern: CoordinateNames, 
         with env.context.notes.attempt(inner.scope) as trial:
             value = at(inner, coords)
             items = value.items if isinstance(value, ValueList) else (value,)
-            static = tuple([is_static(item) and not isinstance(item, Seq) for item in items])
+            static = tuple(
+                [
+                    is_static(item) and not isinstance(item, Seq) and not is_told_by_data(inner.scope, item)
+                    for item in items
+                ]
+            )
             data = [emit(inner, v, span) for v, known in zip(items, static, strict=True) if not known]
             trial.keep()
         laid = make_build(coords, shape, inner.scope.block(pack(tuple(data))), span) if data else None

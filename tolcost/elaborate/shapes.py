@@ -6,7 +6,7 @@ A condition that cannot be proved is recorded as an assumption of the result.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache, reduce
@@ -39,9 +39,10 @@ from tolcost.algebra import (
     to_text,
 )
 from tolcost.algebra.conditions import asks_coordinates
+from tolcost.atoms.kit import constant_symbols, defined_length
 from tolcost.atoms.nodes import Component, ConditionKind, Node, Pack, Type
 from tolcost.diagnostics import Label, Span, quoted
-from tolcost.elaborate.environment import Context, Env, Lazy
+from tolcost.elaborate.environment import Context, Env, Lazy, Scope
 from tolcost.elaborate.faults import Fault, Misfit, OutOfRange, RankMismatch, UnexpectedValue, fail
 from tolcost.elaborate.values import (
     Cast,
@@ -670,6 +671,24 @@ def _declaration_of(env: Env, name: str) -> Span | None:
 
 # --- Lists, component by component. The components of a list may differ in shape and space. ``shape_of``
 # returns the shape of the first; the functions here consider all of them.
+
+
+def is_told_by_data(scope: Scope, value: Value) -> bool:
+    """Whether a static value may tell what data decides in a block, such as how often a loop turns.
+
+    Outside of the block it is another one at each place, or there is none.
+    """
+    told = {defined_length(node) for _, node in scope.bindings} - {None}
+    return bool(told) and _may_mention(value, told)
+
+
+def _may_mention(value: Value, lengths: Set[Symbol | None]) -> bool:
+    value = plain(value)
+    if isinstance(value, (Vec, ValueList)):
+        return any(_may_mention(item, lengths) for item in value.items)
+    if isinstance(value, (Poly, Cond)):
+        return not lengths.isdisjoint(constant_symbols(value))
+    return isinstance(value, (View, Quotient))  # these may, and asking each entry takes long
 
 
 def capacity(value: Value) -> int:
