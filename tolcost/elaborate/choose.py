@@ -132,15 +132,9 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
         and is_static(b)
     ):
         return ValueList(_merge_each(env, condition, then, other, zip(a.items, b.items, strict=True), span))
-    if is_function(a) or is_function(b) or isinstance(a, str) or isinstance(b, str):
-        if a == b:
-            return a
-        hint = (
-            "choose what they give: `(v) => where(c, f(v), g(v))`"
-            if is_function(a) and is_function(b)
-            else "a condition that is known decides: give the attributes in it by --attr"
-        )
-        fail("T0407", "these cases differ in something that must be known while compiling", span, hint=hint)
+    if any(is_function(side) or isinstance(side, str) for side in (a, b)):
+        _require_equal(a, b, span)
+        return a
     if is_static(a) and is_static(b):
         merged = _merge_static(env, condition, then, other, span)
         if merged is not None:
@@ -149,6 +143,17 @@ def merge(env: Env, condition: Cond, then: Side, other: Side, span: Span) -> Val
             env.scope.absorb(other_env.scope)
             return merged
     return select(env, condition, then, other, span)
+
+
+def _require_equal(a: Value, b: Value, span: Span) -> None:
+    """Reject cases that differ in a function or in a text."""
+    if a != b:
+        hint = (
+            "choose what they give: `(v) => where(c, f(v), g(v))`"
+            if is_function(a) and is_function(b)
+            else "a condition that is known decides: give the attributes in it by --attr"
+        )
+        fail("T0407", "these cases differ in something that must be known while compiling", span, hint=hint)
 
 
 def choose_sequence(
