@@ -15,7 +15,7 @@ import pytest
 
 from tools.generate.loops import loop_program
 from tools.generate.programs import Case, generate
-from tools.programs import asked, otherwise
+from tools.programs import asked, otherwise, told_at_places
 from tools.programs.lengths_apart import tried
 from tools.programs.soak import KEPT, Soaked, batch
 from tools.programs.verdict import ALIKE, NO_OPINION, Kind, judge
@@ -86,6 +86,12 @@ def test_a_cost_is_one_however_it_is_asked_for() -> None:
     assert asked.broken(range(30)) == []
     found = asked.compared - before
     assert [way for way, least in LEAST_COMPARED.items() if found[way] <= least] == []
+
+
+def test_what_a_loop_tells_is_another_number_at_each_place() -> None:
+    found = [told_at_places.judge(seed) for seed in range(40)]
+    assert [said for said in found if said.startswith("wrong")] == []
+    assert found.count("agree") > 25
 
 
 def test_a_program_costs_the_same_however_it_is_written() -> None:

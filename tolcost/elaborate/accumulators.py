@@ -60,7 +60,9 @@ from tolcost.elaborate.progress import (
 from tolcost.elaborate.shapes import (
     Shape,
     component,
+    components,
     facts_here,
+    is_told_by_data,
     pick_component,
     require_components,
     shape_text,
@@ -673,6 +675,10 @@ class _Pass:
         self.block = self.inner.scope.block(node)
         require_components(len(node.type), len(self.state), fold.step.span)
         static = _static_after_step(result, self.accumulator, statics(self.state))
+        if any(static):
+            parts = components(self.inner, result, fold.step.span)
+            told = [is_told_by_data(self.inner.scope, part) for part in parts]
+            static = tuple([known and not t for known, t in zip(static, told, strict=True)])
         now = _type_after(self.state, lambda: self.done() + 1)
         rows = zip(self.state, self.var.type, now, node.type, static, strict=True)
         steps = product_of(fold.shape) if passes < _MOST_GUESSES else None

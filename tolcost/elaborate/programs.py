@@ -21,6 +21,7 @@ from tolcost.atoms.kit import (
     map_static,
     map_type,
     own_symbols,
+    program_nodes,
     roots,
     schedules,
     static_parts,
@@ -30,7 +31,7 @@ from tolcost.atoms.kit import (
 from tolcost.atoms.nodes import Block, Charge, Input, JointWork, Node, Output, Part, Program, Type, Var
 from tolcost.atoms.nodes import Input as InputNode
 from tolcost.atoms.recurrence import Recurrence
-from tolcost.diagnostics import NOWHERE, Diagnostic, Source, Span
+from tolcost.diagnostics import NOWHERE, Diagnostic, InternalError, Source, Span
 from tolcost.elaborate import (  # noqa: F401 - importing them registers their rules with ``evaluate``
     choose,
     maps,
@@ -414,6 +415,8 @@ def elaborate(
             solved = context.recurrences[0] if context.recurrences else None
             made = () if solved is None else [Output("", node) for node in solved.first]
             done = finish(env, name, (*inputs, *seen), (*named, *made), _symbols(env, inputs))
+            if not title and (context.names or context.notes.loops):
+                _require_defined(done, given or {})
     except NeedsUnrolling as needs:
         fail("T0304", "something is looked up here that must be known while compiling", needs.span)
     except AlgebraBudget as budget:
@@ -423,6 +426,25 @@ def elaborate(
     if solved is not None:
         solved = replace(solved, own=_finished(top, solved.own), last=_finished(top, solved.last))
     return Elaborated(done, values, warnings, context.notes.equal, open_, _named_values(env), solved)
+
+
+def _require_defined(program: Program, given: Mapping[str, Argument]) -> None:
+    """Check that the program has every loop whose turns it mentions, and every filter whose length.
+
+    Without it they would cost nothing, and a run would not know them. What is ``given`` comes from elsewhere.
+    """
+    nodes = program_nodes(program)
+    told = {symbol for value in given.values() if isinstance(value, Poly) for symbol in value.free}
+    told.update(type_symbols(tuple([part for node in program.inputs for part in node.type])))
+    told.update(filter(None, map(defined_length, nodes)))
+    for node in nodes:
+        for symbol in (*own_symbols(node), *type_symbols(node.type)):
+            if symbol.role in _DEFINED_BY_NODES and symbol not in told:
+                raise InternalError(f"nothing in the program tells `{symbol.name}`")
+
+
+_DEFINED_BY_NODES = {"turns", "kept", "range"}
+"""What data decides in the program itself, by the role of its symbol."""
 
 
 def _named_values(env: Env) -> dict[str, Value]:

@@ -32,6 +32,7 @@ from tolcost.elaborate.shapes import (
     capacity,
     domain_shape,
     facts_here,
+    is_told_by_data,
     known,
     pick_component,
     space_of,
@@ -265,7 +266,7 @@ def _fold_final_at_once(env: Env, step: Step, start: Value, shape: tuple[Poly, .
     coords, inner = fresh_coordinates(env, step.pattern, shape)
     with env.context.notes.attempt(inner.scope) as trial:
         value = plain(step.at(inner, start, coords))
-        if not isinstance(value, (Poly, Cond, Fraction, float)):
+        if not isinstance(value, (Poly, Cond, Fraction, float)) or is_told_by_data(inner.scope, value):
             return None
         if not {the_symbol(c) for c in coords}.isdisjoint(constant_symbols(value)):
             return None
@@ -285,7 +286,7 @@ def _fold_in_closed_form(env: Env, step: Step, start: Value, shape: tuple[Poly, 
     coords, inner = fresh_coordinates(env, step.pattern, shape)
     with env.context.notes.attempt(inner.scope) as trial:
         value = plain(step.at(inner, accumulator, coords))
-        if not isinstance(value, Poly):
+        if not isinstance(value, Poly) or is_told_by_data(inner.scope, value):
             return None
         assert isinstance(first, Poly)
         over = tuple([(the_symbol(c), const(1), d) for c, d in zip(coords, shape, strict=True)])
