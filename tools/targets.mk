@@ -164,6 +164,7 @@ soak: $(VENV)/dev.stamp $(BENCH)/stamp
 	$(BIN)/python -m tools.programs.recursions $(N)
 	$(BIN)/python -m tools.programs.halves $(N)
 	$(BIN)/python -m tools.programs.together $(N) --jobs $(JOBS)
+	$(BIN)/python -m tools.programs.told_at_places $(N)
 	$(BIN)/python -m tools.programs.lengths_apart $(N)
 	$(BIN)/python -m tools.programs.asked $(N)
 	$(BIN)/python -m tools.programs.otherwise $(N)
