@@ -62,7 +62,6 @@ def test_without_torch_it_is_refused_where_it_is_declared(locked: Project) -> No
             "   |           ^^^^^^^^^^^^^^^\n"
             "   = hint: pip install 'tolcost[torch]'\n"
         )
-        assert "T0006" in said.out
     assert lock_line(NAME, "eops", "exact", "24*batch") in locked.lock  # what was agreed to stays
 
 

@@ -39,7 +39,7 @@ def plan(
     >>> found.served.parameter_count, int(found.cache), found.fits
     (8030261248, 2621440000, True)
     >>> round(found.decode.graph)  # microseconds
-    8173
+    7169
     """
     if isinstance(config, Mapping):
         model = model_in(dict(config), "config", ignore, like)
