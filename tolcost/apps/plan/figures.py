@@ -141,13 +141,18 @@ class ServedModel(Struct, frozen=True, eq=False, dict=True):
         return {one.name: volume(one.type[0].shape, point) for one in inputs}
 
     @cached_property
+    def parameter_elements(self) -> dict[str, int]:
+        """How many numbers each parameter has, in any run."""
+        return self.elements(self.parameters, ModelRun(1, 1))
+
+    @cached_property
     def parameter_count(self) -> int:
         """The number of parameters."""
-        return sum(self.elements(self.parameters, ModelRun(1, 1)).values())
+        return sum(self.parameter_elements.values())
 
     def weight_bytes(self, precision: Precision) -> Fraction:
         """Return the bytes of the parameters."""
-        found = self.elements(self.parameters, ModelRun(1, 1)).items()
+        found = self.parameter_elements.items()
         return sum((number * precision.bytes_of(name) for name, number in found), Fraction(0))
 
     def step(self, batch: int, prompt: int, made: int) -> ModelRun:
