@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct, field
 
 from tolcost.algebra import Log2, Poly, Symbol, atom, const, eq, exact_div, powers, replace, substitute
-from tolcost.atoms.kit import inner_nodes
+from tolcost.atoms.kit import defined_length, inner_nodes
 from tolcost.atoms.nodes import Lambda, Node, Part, Ref, Type, Var, Where
 from tolcost.diagnostics import Rejected, Span
 from tolcost.elaborate.environment import Activation, Env, Lazy, bind_data, force, results
@@ -167,7 +167,10 @@ def _look(env: Env, recursion: Recursion, level: Poly, below: Type | None) -> _L
         value = recursion.body(inner, level, [NodeValue(Ref(var, var.type)) for var in holders], taken)
         node = emit(inner, value, recursion.span)
     bound = dict(inner.scope.bindings)
-    needs = mentions([node], bound, holders)
+    loops = [
+        one for one in bound.values() if defined_length(one) is not None
+    ]  # the result may be their turns
+    needs = mentions([node, *loops], bound, holders)
     if mentions(parts, bound, inside):
         raise NotByLevels  # it is applied to what it made of something else
     works = any(isinstance(n, (Lambda, Where)) and n.charge == "data" for n in inner_nodes(parts, bound))

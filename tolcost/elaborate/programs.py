@@ -444,7 +444,7 @@ def _require_defined(program: Program, given: Mapping[str, Argument]) -> None:
 
 
 _DEFINED_BY_NODES = {"turns", "kept", "range"}
-"""What data decides in the program itself, by the role of its symbol."""
+"""The roles of symbols for what data decides in the program itself."""
 
 
 def _named_values(env: Env) -> dict[str, Value]:
